@@ -1,0 +1,251 @@
+"""From IR text to the address of machine code, with an object cache on disk.
+
+Holds: what the host can do, the compiler, the linker (one LLJIT for all objects), the cache. Does not hold any kernel: templates build the text.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Hashable
+
+import llvmlite
+import llvmlite.binding as llvm
+
+_lock = threading.RLock()  # LLVM compiles one module at a time
+_addresses: dict[Hashable, int] = {}
+
+# The text of every kernel depends on the generators' source: a cached object is used only by the version that wrote it.
+SOURCE_VERSION = 1
+
+
+class Host:
+    """The machine that kernels are generated for: triple, CPU name, features, widest vector in bits, whether it has fused multiply-add."""
+
+    def __init__(self, triple: str, cpu: str, features: str):
+        self.triple, self.cpu, self.feature_string = triple, cpu, features
+        self.features = frozenset(f for f in features.split(",") if f.startswith("+"))
+        self.arch = "aarch64" if triple.startswith(("aarch64", "arm64")) else triple.split("-")[0]
+        if self.arch == "x86_64":
+            self.vector_bits = 512 if "+avx512f" in self.features else 256 if "+avx2" in self.features else 128
+            self.fma = "+fma" in self.features
+            self.half = "+f16c" in self.features  # conversions float16 <-> float32 in hardware
+        else:
+            self.vector_bits, self.fma, self.half = 128, True, self.arch == "aarch64"
+
+    @property
+    def attributes(self) -> str:
+        """Function attributes of hot loops: Intel names make LLVM prefer 256-bit vectors unless told otherwise."""
+        return f'nounwind "prefer-vector-width"="{self.vector_bits}"'
+
+
+_host: Host | None = None
+_machine = None
+_lljit = None
+
+
+def host() -> Host:
+    global _host
+    if _host is None:
+        # Asking LLVM for the host costs 15 ms only when targets are initialised; names and features do not need that.
+        features = llvm.get_host_cpu_features()
+        _host = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten())
+    return _host
+
+
+def __getattr__(name: str):
+    if name == "ATTRIBUTES":
+        return host().attributes
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def target_machine():
+    """The compiler's target, made on first use; only a miss of the object cache needs it."""
+    global _machine
+    if _machine is None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        h = host()
+        target = llvm.Target.from_triple(h.triple)
+        _machine = target.create_target_machine(cpu=h.cpu, features=h.feature_string, opt=3, reloc="pic", codemodel="small")
+    return _machine
+
+
+def optimise(text: str):
+    """IR text -> optimised module. Raises RuntimeError with LLVM's message and the offending line."""
+    module = llvm.parse_assembly(text)
+    module.triple = host().triple
+    machine = target_machine()
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    options.loop_interleaving = True
+    options.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def assembly(text: str) -> str:
+    """The machine code of an IR module as text, for reading."""
+    return target_machine().emit_assembly(optimise(text))
+
+
+def compile_kernel(key: Hashable, build: Callable[[], str], symbol: str = "kernel") -> int:
+    """Address of `symbol` in the module whose IR `build()` returns; built at most once, looked up in memory, then on disk."""
+    address = _addresses.get(key)
+    if address is None:
+        with _lock:
+            address = _addresses.get(key)
+            if address is None:
+                address = _load(key, build, symbol)
+                _addresses[key] = address
+    return address
+
+
+def compile_module(key: Hashable, build: Callable[[], str], symbols: tuple[str, ...]) -> tuple[int, ...]:
+    """Like `compile_kernel` for a module with several entry points."""
+    with _lock:
+        blob = _object(key, build)
+        return _link(blob, symbols)
+
+
+def _load(key, build, symbol):
+    return _link(_object(key, build), (symbol,))[0]
+
+
+def _object(key, build) -> bytes:
+    path = _cache_path(key)
+    if path is not None:
+        try:
+            blob = path.read_bytes()
+            if len(blob) > 32 and hashlib.blake2b(blob[32:], digest_size=32).digest() == blob[:32]:
+                return blob[32:]
+        except OSError:
+            pass
+    text = build()
+    try:
+        module = optimise(text)
+    except RuntimeError as error:
+        raise RuntimeError(f"the kernel {key!r} is not valid LLVM IR: {error}") from None
+    blob = target_machine().emit_object(module)
+    if path is not None:
+        _write(path, hashlib.blake2b(blob, digest_size=32).digest() + blob)
+    return blob
+
+
+_count = 0
+_trackers: list[object] = []  # an object's code lives as long as its tracker
+
+
+def _link(blob: bytes, symbols: tuple[str, ...]) -> tuple[int, ...]:
+    global _lljit, _count
+    if _lljit is None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _lljit = llvm.create_lljit_compiler(suppress_errors=True)
+    _count += 1
+    library = llvm.JITLibraryBuilder().add_object_img(blob).add_current_process()
+    for name, address in _runtime.items():
+        library.import_symbol(name, address)
+    for symbol in symbols:
+        library.export_symbol(symbol)
+    tracker = library.link(_lljit, f"strided{_count}")
+    _trackers.append(tracker)
+    return tuple(tracker[s] for s in symbols)
+
+
+_runtime: dict[str, int] = {}
+
+
+def export_runtime(symbols: dict[str, int]) -> None:
+    """Makes the native runtime's functions callable by name from every kernel."""
+    _runtime.update(symbols)
+
+
+# ---- the cache on disk ------------------------------------------------------------------------------------------------
+
+_directory: pathlib.Path | None | bool = False  # False: not looked for yet; None: none may be used
+
+
+def cache_directory() -> pathlib.Path | None:
+    """The folder of compiled objects: private to the user (0700, owner checked), or None where no such folder can be had.
+
+    `STRIDED_CACHE_DIR` names another place; set empty, it turns the cache on disk off.
+    """
+    global _directory
+    if _directory is False:
+        _directory = _find_directory()
+    return _directory  # type: ignore[return-value]
+
+
+def _find_directory():
+    chosen = os.environ.get("STRIDED_CACHE_DIR")
+    if chosen == "":
+        return None
+    if chosen:
+        root = pathlib.Path(chosen)
+    elif sys.platform == "darwin":
+        root = pathlib.Path.home() / "Library" / "Caches" / "strided"
+    else:
+        root = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "strided"
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = root.stat()
+        # A folder that others can write is a way to run code as this user: never load from it.
+        if status.st_uid != os.getuid() or status.st_mode & 0o022:
+            return None
+    except OSError:
+        return None
+    return root
+
+
+_source: str | None = None
+
+
+def _source_digest() -> str:
+    """Identity of the generators: the size and time of every file beside this one (a checkout being edited must not reuse its old code)."""
+    global _source
+    if _source is None:
+        here = pathlib.Path(__file__).parent
+        marks = sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in os.scandir(here) if entry.name.endswith(".py"))
+        _source = repr(marks)
+    return _source
+
+
+def _cache_path(key) -> pathlib.Path | None:
+    directory = cache_directory()
+    if directory is None:
+        return None
+    h = host()
+    identity = repr((SOURCE_VERSION, _source_digest(), h.triple, h.cpu, h.feature_string, llvm.llvm_version_info, llvmlite.__version__, key))
+    return directory / (hashlib.blake2b(identity.encode(), digest_size=20).hexdigest() + ".o")
+
+
+def _write(path: pathlib.Path, data: bytes) -> None:
+    """Atomic: a reader sees the whole object or none. A full or read-only disk only costs the next process a compile."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+
+
+def make_immortal() -> None:
+    """Keeps the linked code for the life of the process: the interpreter must not free it while objects or threads still point into it."""
+    import ctypes
+
+    for thing in (_lljit, *_trackers):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
