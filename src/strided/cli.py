@@ -1,0 +1,96 @@
+"""The `strided` command: reads its arguments and hands over. Every subcommand is a function elsewhere.
+
+Imports nothing heavy: `strided inspect` must start in the time Python itself needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+USAGE = """\
+usage: strided <command> [options]
+
+Tensors, autograd and number formats in plain Python, with every line's cost in view.
+
+commands:
+  run       run a PyTorch script on this package           strided run train.py --steps 10
+  annotate  run it and show shapes, copies and FLOPs        strided annotate attention.py
+  inspect   what a checkpoint's weights are and take        strided inspect model.safetensors
+
+  strided <command> --help    the command's options, with examples
+  strided --version
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code. argv: the words behind `strided` (default: sys.argv's)."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(USAGE, end="", file=sys.stdout if words else sys.stderr)
+        return 0 if words else 2
+    command, rest = words[0], words[1:]
+    if command in ("-V", "--version"):
+        return version()
+    if command == "run":
+        return run(rest)
+    if command == "annotate":
+        from strided.lens import annotate
+
+        return annotate.main(rest)
+    if command == "inspect":
+        from strided.lens import inspect
+
+        return inspect.main(rest)
+    print(f"strided: no command {command!r}; there are run, annotate and inspect (strided --help)", file=sys.stderr)
+    return 2
+
+
+def version() -> int:
+    """Print this package's version and the PyTorch interface it follows."""
+    from importlib.metadata import version as installed
+
+    import strided
+
+    print(f"strided {installed('strided')} (torch.__version__ under it: {strided.__version__})")
+    return 0
+
+
+def run(words: Sequence[str]) -> int:
+    """`strided run [--full-traceback] script.py [args…]`, or -m module, or -c code."""
+    import argparse
+    import os
+
+    from strided import script
+
+    parser = argparse.ArgumentParser(
+        prog="strided run",
+        usage="strided run [-h] [--full-traceback] (script.py | -m module | -c code) [args …]",
+        description="Run a PyTorch script with `torch` meaning strided: its arguments, exit code and tracebacks are Python's own.",
+        epilog="""examples:
+  strided run train.py --steps 10         torch, torch.nn, torch.utils.data, … resolve to strided
+  strided run -m package.train --steps 10
+  strided run -c 'import torch; print(torch.arange(6).view(2, 3).stride())'
+  strided run --full-traceback train.py   keep this package's own frames in tracebacks""",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--full-traceback", action="store_true", help="show strided's own frames in tracebacks (folded by default)")
+    script.add_target(parser)
+    options = parser.parse_args(words)
+    target = script.target_of(options, parser)
+    if target.kind == "script":
+        try:
+            open(target.name, "rb").close()
+        except IsADirectoryError:
+            pass
+        except OSError as error:
+            print(f"strided run: can't open file '{os.path.abspath(target.name)}': [Errno {error.errno}] {error.strerror}", file=sys.stderr)
+            return 2
+    return script.run(target, options.full_traceback)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+"""Runs a user's script, module or code text as Python itself would, with `torch` meaning this package.
+
+Holds the command-line form of a target, its execution as `__main__`, and tracebacks that show the user's frames and fold
+ours. Holds no command (cli.py) and no listening to operators (lens/).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from strided import torch_alias
+
+if TYPE_CHECKING:
+    import argparse
+
+PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Target(NamedTuple):
+    """What to run: kind is "script", "module" or "code"; name the path, the module's name or the code; args its arguments."""
+
+    kind: str
+    name: str
+    args: list[str]
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Let a command's parser end in `script.py [args…]`, `-m module [args…]` or `-c code [args…]`, as python's own does."""
+    # "A...": one argument, then everything behind it untouched, options included. (REMAINDER would swallow our own options too.)
+    parser.add_argument("-m", dest="module", nargs="A...", metavar="module", help="run a module, found as python -m finds it")
+    parser.add_argument("-c", dest="code", nargs="A...", metavar="code", help="run code given as text")
+    script = parser.add_argument("script", nargs="A...", metavar="script.py", help="the script and its arguments")
+    script.required = False
+
+
+def target_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Target:
+    """The target that the parsed options name; ends in the parser's own error if they name none."""
+    for kind, words in (("module", options.module), ("code", options.code), ("script", options.script)):
+        if words:
+            return Target(kind, words[0], words[1:])
+    parser.error("nothing to run: give a script, -m module or -c code")
+
+
+def run(target: Target, full_traceback: bool = False) -> int:
+    """Run the target to its end; the exit code Python would give. An uncaught exception is printed and gives 1, Ctrl-C 130."""
+    try:
+        with_torch(target)
+    except SystemExit as leaving:
+        return exit_code(leaving)
+    except BaseException as error:
+        return report(error, full_traceback)
+    return 0
+
+
+def with_torch(target: Target) -> ModuleType:
+    """Install the alias and execute the target; whatever it raises is raised. The alias stays: exit handlers may import."""
+    torch_alias.install()
+    return execute(target)
+
+
+def execute(target: Target) -> ModuleType:
+    """Execute the target as `__main__`, with sys.argv and sys.path[0] as Python sets them. Returns the module it ran as."""
+    if target.kind == "script" and not os.path.isdir(target.name):
+        with io.open_code(os.path.abspath(target.name)) as file:
+            source: bytes | str = file.read()
+        # Python resolves links before it takes the folder, so that a linked script finds its neighbours.
+        path = os.path.abspath(target.name)
+        return _execute_source(source, path, [target.name, *target.args], os.path.dirname(os.path.realpath(target.name)))
+    if target.kind == "code":
+        return _execute_source(target.name, "<string>", ["-c", *target.args], "")
+    import runpy
+
+    sys.argv = [target.name, *target.args]
+    sys.path[0] = os.path.abspath(target.name) if target.kind == "script" else os.getcwd()
+    if target.kind == "script":  # a folder or an archive with a __main__.py
+        names = runpy.run_path(target.name, run_name="__main__")
+    else:
+        names = runpy.run_module(target.name, run_name="__main__", alter_sys=True)
+    module = ModuleType("__main__")
+    module.__dict__.update(names)
+    return module
+
+
+def _execute_source(source: bytes | str, path: str, argv: list[str], folder: str) -> ModuleType:
+    module = ModuleType("__main__")
+    module.__dict__.update(__builtins__=__builtins__, __annotations__={}, __loader__=None)
+    if path != "<string>":
+        module.__file__ = path
+    sys.argv = argv
+    sys.path[0] = folder
+    sys.modules["__main__"] = module  # stays there: pickling, multiprocessing and exit handlers look it up
+    if path == "<string>":
+        _remember_lines(path, str(source))
+    code: CodeType = compile(source, path, "exec", dont_inherit=True)
+    exec(code, module.__dict__)
+    return module
+
+
+def _remember_lines(path: str, source: str) -> None:
+    """Python 3.13 shows the lines of -c code in tracebacks; linecache holds them for those that look there."""
+    import linecache
+
+    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
+
+
+# ---- how a run ended ------------------------------------------------------------------------
+
+
+def exit_code(leaving: SystemExit) -> int:
+    """The process's exit code for a SystemExit, as Python has it: None is 0, an int itself, anything else is printed and is 1."""
+    code = leaving.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFFFFFFFF if code < 0 else code
+    print(code, file=sys.stderr)
+    return 1
+
+
+def report(error: BaseException, full_traceback: bool = False) -> int:
+    """Print an uncaught exception as Python would, with frames of this package folded unless asked for; its exit code."""
+    folded = None if full_traceback else fold(error)
+    if full_traceback:
+        error.__traceback__ = _user_part(error.__traceback__)
+    sys.stdout.flush()
+    sys.excepthook(type(error), error, error.__traceback__)
+    if folded and sys.excepthook is sys.__excepthook__:
+        print(folded, file=sys.stderr)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def fold(error: BaseException) -> str | None:
+    """Leave only the user's frames in the exception's traceback, and in those of its causes.
+
+    Returns a line saying which calls in this package were folded at the end, with the submodule they ran in, or None.
+    """
+    seen: set[int] = set()
+    below = [frame for frame in _fold_one(error, seen) if frame.f_code.co_filename != torch_alias.__file__]
+    if not below:
+        return None
+    names = [_describe(frame) for frame in below]
+    kept = [name for at, name in enumerate(names) if at == 0 or name != names[at - 1]]
+    if len(kept) > 5:
+        kept = [*kept[:2], "…", *kept[-2:]]
+    inside = _submodule(error, below)
+    plural = "s" if len(below) > 1 else ""
+    return f"[{'in ' + inside + '; ' if inside else ''}{len(below)} strided frame{plural} folded: {' → '.join(kept)}; --full-traceback shows them]"
+
+
+def _fold_one(error: BaseException, seen: set[int]) -> list[FrameType]:
+    """Fold one exception and, recursively, what it came from. Returns the folded frames below the last kept one."""
+    seen.add(id(error))
+    frames, below = _split(error.__traceback__)
+    rebuilt: TracebackType | None = None
+    for entry in reversed(frames):
+        rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    error.__traceback__ = rebuilt
+    for earlier in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+        if earlier is None or id(earlier) in seen:
+            continue
+        _fold_one(earlier, seen)
+        if earlier is error.__context__ and earlier is not error.__cause__ and earlier.__traceback__ is None:
+            error.__suppress_context__ = True  # raised and caught inside this package: none of the user's business
+    return below
+
+
+def _split(trace: TracebackType | None) -> tuple[list[TracebackType], list[FrameType]]:
+    """The user's entries of a traceback, and the frames below the last of them."""
+    kept: list[TracebackType] = []
+    below: list[FrameType] = []
+    inside = True  # above the user's first frame stand this module's own, and perhaps runpy's
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        if path.startswith(PACKAGE):
+            inside = True
+        elif inside and _is_library(path):
+            pass  # a library that this package called
+        else:
+            inside = False
+        if inside:
+            if kept:
+                below.append(trace.tb_frame)
+        else:
+            kept.append(trace)
+            below.clear()
+        trace = trace.tb_next
+    return kept, below
+
+
+def _user_part(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the user's first frame on."""
+    kept, _ = _split(trace)
+    return kept[0] if kept else None
+
+
+def _is_library(path: str) -> bool:
+    """Whether a file belongs to the standard library or to an installed package."""
+    if path.startswith("<frozen ") or f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
+        return True
+    return path.startswith(os.path.dirname(os.__file__) + os.sep)
+
+
+def _describe(frame: FrameType) -> str:
+    """`Linear.forward`, `matmul`: a frame's function, with its object's class where it is a method."""
+    name = frame.f_code.co_name
+    owner = frame.f_locals.get("self")
+    return f"{type(owner).__name__}.{name}" if owner is not None and frame.f_code.co_varnames[:1] == ("self",) else name
+
+
+def _submodule(error: BaseException, below: list[FrameType]) -> str | None:
+    """`Linear(in_features=4, …) at "layers.2.up"`: the innermost module among the folded frames, and its path from the outermost running one."""
+    running: list[Any] = []
+    frames = [entry.tb_frame for entry in _split(error.__traceback__)[0]] + below
+    for frame in frames:
+        owner = frame.f_locals.get("self")
+        if hasattr(type(owner), "named_modules") and (not running or running[-1] is not owner):
+            running.append(owner)
+    innermost = below[-1].f_locals.get("self") if below else None
+    inner = next((m for m in reversed(running) if any(f.f_locals.get("self") is m for f in below)), innermost)
+    if not running or not hasattr(type(inner), "named_modules"):
+        return None
+    path = next((name for name, module in running[0].named_modules() if module is inner), "")
+    text = " ".join(repr(inner).split())
+    text = text if len(text) <= 80 else type(inner).__name__
+    return f'{text} at "{path}"' if path else text

@@ -1,0 +1,174 @@
+"""Lets `import torch` find this package: `torch is strided`, and `torch.X.Y` is the module that does X.Y's work here.
+
+Holds the import hook, its table of renamed modules, and the small `safetensors` package that scripts expect beside
+torch. Holds no tensor code. `strided run` uses it; so may notebooks and tests.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+HERE = __name__.rpartition(".")[0]
+
+# Where a torch module's work is done under another name here. The same path under `strided` is always tried first.
+RENAMED = {
+    "nn.modules": "nn",
+    "nn.parameter": "nn",
+    "utils.data": "data",
+    "utils.data.dataset": "data",
+    "utils.data.dataloader": "data",
+    "utils.data.sampler": "data",
+    "utils.checkpoint": "autograd.checkpoint",
+    "optim.optimizer": "optim",
+    "autograd.grad_mode": "autograd.modes",
+    "amp.autocast_mode": "amp",
+    "amp.grad_scaler": "amp",
+    "cuda.amp": "amp",
+    "cpu.amp": "amp",
+}
+
+
+def install() -> None:
+    """Make `import torch`, and every submodule of it, resolve to this package until `uninstall()`.
+
+    Calling it again changes nothing. Raises RuntimeError if PyTorch itself is already imported: its tensors and ours
+    cannot share one process's `torch`.
+    """
+    package = importlib.import_module(HERE)
+    present = sys.modules.get("torch")
+    if present is not None and present is not package:
+        raise RuntimeError(
+            f"PyTorch itself is already imported in this process ({getattr(present, '__file__', 'no file')}), so `torch` cannot be made to "
+            "mean strided. Call strided.torch_alias.install() before the first `import torch`, or start with `strided run script.py`."
+        )
+    if not installed():
+        sys.meta_path.insert(0, _FINDER)
+        _set_aside_safetensors()
+    sys.modules["torch"] = package
+
+
+def uninstall() -> None:
+    """Undo `install()`: later imports of torch find PyTorch again, if there is one. Names already bound keep their modules."""
+    if not installed():
+        return
+    sys.meta_path.remove(_FINDER)
+    for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.") or _of_safetensors(name)]:
+        del sys.modules[name]
+    sys.modules.update(_SET_ASIDE)
+    _SET_ASIDE.clear()
+
+
+def installed() -> bool:
+    """Whether `import torch` resolves to this package now."""
+    return _FINDER in sys.meta_path
+
+
+@contextmanager
+def torch_alias() -> Iterator[ModuleType]:
+    """`with torch_alias() as torch: …`: the alias for a block. Inside another alias it leaves that one standing."""
+    already = installed()
+    install()
+    try:
+        yield sys.modules["torch"]
+    finally:
+        if not already:
+            uninstall()
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Answers for `torch.*`, `safetensors` and `safetensors.torch`, and for nothing else."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+        if name == "torch":  # only after someone deleted it from sys.modules
+            module: ModuleType | None = importlib.import_module(HERE)
+        elif name.startswith("torch."):
+            module = _counterpart(name.removeprefix("torch."))
+            if module is None:
+                raise ModuleNotFoundError(
+                    f"No module named {name!r}: strided has no counterpart of it (there is no {HERE}.{name.removeprefix('torch.')}). "
+                    "Guard the import, or run this script on PyTorch itself.",
+                    name=name,
+                )
+        elif name == "safetensors":
+            module = _safetensors()
+        elif name == "safetensors.torch":
+            module = importlib.import_module(f"{HERE}.io.safetensors")
+        else:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, loader_state=module)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system returns what stands in sys.modules afterwards. Handing our module out of create_module would
+        # make it overwrite that module's own __spec__ instead.
+        spec = module.__spec__
+        assert spec is not None
+        sys.modules[spec.name] = spec.loader_state
+
+
+_FINDER = _Finder()
+_SET_ASIDE: dict[str, ModuleType] = {}  # what stood under `safetensors` before install()
+
+
+def _counterpart(path: str) -> ModuleType | None:
+    """The module here that answers for torch.<path>, or None."""
+    module = _import(f"{HERE}.{path}")
+    if module is None:
+        parent, _, child = path.rpartition(".")
+        holder = _counterpart(parent) if parent else importlib.import_module(HERE)
+        found = getattr(holder, child, None)
+        module = found if isinstance(found, ModuleType) else None
+    if module is None and path in RENAMED:
+        module = _import(f"{HERE}.{RENAMED[path]}")
+    if module is None and path.startswith("nn.modules."):  # torch.nn.modules.linear, …: all their names are in nn
+        module = _import(f"{HERE}.nn")
+    return module
+
+
+def _import(name: str) -> ModuleType | None:
+    """The module, or None if there is none of that name. What fails inside an existing module is raised."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            return None
+        raise
+
+
+def _of_safetensors(name: str) -> bool:
+    return name == "safetensors" or name.startswith("safetensors.")
+
+
+def _set_aside_safetensors() -> None:
+    for name in [name for name in sys.modules if _of_safetensors(name)]:
+        _SET_ASIDE[name] = sys.modules.pop(name)
+
+
+def _safetensors() -> ModuleType:
+    """A `safetensors` package whose torch side is ours. Where the real one is installed, its other parts stay reachable."""
+    ours = importlib.import_module(f"{HERE}.io.safetensors")
+    real = importlib.machinery.PathFinder.find_spec("safetensors")
+    module = ModuleType("safetensors", "The safetensors package with torch's side answered by strided.")
+    module.__path__ = list(real.submodule_search_locations or ()) if real else []
+    module.__version__ = "0.8.0"  # type: ignore[attr-defined]
+    module.safe_open = ours.safe_open  # type: ignore[attr-defined]
+    module.SafetensorError = ours.SafetensorsError  # type: ignore[attr-defined]
+
+    def missing(name: str) -> Any:
+        if real is not None and not name.startswith("__"):
+            return getattr(importlib.import_module("safetensors._safetensors_rust"), name)
+        raise AttributeError(f"module 'safetensors' has no attribute {name!r} under strided")
+
+    module.__getattr__ = missing  # type: ignore[method-assign]
+    return module
