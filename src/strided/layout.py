@@ -160,11 +160,16 @@ class Layout:
         start, end = wrap_dim(start, self.ndim), wrap_dim(end, self.ndim)
         if start > end:
             raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+        if start == end:
+            return self
         merged = prod(self.shape[start : end + 1])
         return self.view(self.shape[:start] + (merged,) + self.shape[end + 1 :])
 
     def split_dim(self, dim, sizes) -> "Layout":
         """Dimension `dim` split into `sizes` (one may be -1); always a view."""
+        sizes = tuple(sizes)
+        if not sizes:
+            raise RuntimeError("unflatten: sizes must be non-empty")
         dim = wrap_dim(dim, self.ndim)
         sizes = infer_split(self.shape[dim], sizes, dim)
         return self.view(self.shape[:dim] + sizes + self.shape[dim + 1 :])
@@ -341,10 +346,13 @@ def infer_size(shape, numel) -> Size:
 def infer_split(extent, sizes, dim) -> tuple:
     """`sizes` of `unflatten`, whose product must be `extent`; one may be -1."""
     sizes = tuple(sizes)
-    if not sizes:
-        raise RuntimeError("unflatten: sizes must be non-empty")
     if sizes.count(-1) > 1:
-        raise RuntimeError("only one dimension can be inferred")
+        raise RuntimeError("unflatten got an unexpected error:\nonly one dimension can be inferred")
+    if -1 in sizes and 0 in sizes and extent == 0:
+        raise RuntimeError(
+            f"unflatten got an unexpected error:\ncannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size -1 "
+            "can be any value and is ambiguous"
+        )
     known = prod(size for size in sizes if size != -1)
     if any(size < -1 for size in sizes) or (known != extent if -1 not in sizes else known == 0 or extent % known):
         raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({extent}) in the input tensor")
@@ -455,12 +463,19 @@ def channels_last_strides(shape) -> tuple:
     return (stride, 1, *reversed(strides))
 
 
+def is_channels_last(layout) -> bool:
+    """Whether a 4-d or 5-d layout is dense with its channels innermost (size-1 dimensions do not count)."""
+    return layout.ndim in (4, 5) and _walks_in_order(layout.shape, layout.strides, (1, *range(layout.ndim - 1, 1, -1), 0))
+
+
 def result_strides(shape, *layouts) -> Layout:
     """Layout of the fresh result of a pointwise operator over `layouts` (not yet broadcast): their order of dimensions, made dense."""
     shape = tuple(shape)
     if all(layout.shape == shape for layout in layouts):
         if all(layout.is_contiguous for layout in layouts):
             return Layout.contiguous(shape)
+        if len(shape) == 4 and all(is_channels_last(layout) for layout in layouts):
+            return Layout.of(shape, channels_last_strides(shape))
         if all(layout.is_dense and layout.strides == layouts[0].strides for layout in layouts):
             return layouts[0]
     ndim = len(shape)
