@@ -1,0 +1,231 @@
+"""Loops, branches and strided walks as IR text: the small emitter that the fold and index templates are written with.
+
+Holds the shape of control flow only, no arithmetic of tensors. Local variables are stack cells, which LLVM's first pass turns into
+registers, so templates never write a phi.
+"""
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from . import jit
+
+HEADER = 8  # words of a descriptor that belong to the launcher
+MAX_DIMS = 64
+
+
+class Cell:
+    """A local variable of the kernel."""
+
+    def __init__(self, body: Body, type: str, name: str):
+        self.body, self.type, self.name = body, type, name
+
+    def get(self) -> str:
+        return self.body(f"load {self.type}, ptr {self.name}")
+
+    def set(self, value: str) -> None:
+        self.body.do(f"store {self.type} {value}, ptr {self.name}")
+
+    def add(self, value: str) -> None:
+        self.set(self.body(f"add {self.type} {self.get()}, {value}"))
+
+
+class Body:
+    """The text of one kernel while it is being written. `body("add i64 %a, %b")` appends an instruction and returns its name."""
+
+    def __init__(self):
+        self.entry: list[str] = []  # stack cells, before everything else
+        self.lines: list[str] = []
+        self.tail: list[str] = []  # metadata
+        self.declared: dict[str, None] = {}
+        self.count = 0
+        self.groups = 0
+
+    def name(self, stem: str = "t") -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def __call__(self, text: str) -> str:
+        result = f"%{self.name()}"
+        self.lines.append(f"  {result} = {text}")
+        return result
+
+    def do(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def declare(self, text: str) -> None:
+        self.declared[text] = None
+
+    # ---- the two arguments ----
+
+    def word(self, index: int | str) -> str:
+        """Word `index` of the kernel's own part of the descriptor."""
+        place = index + HEADER if isinstance(index, int) else self.add(index, HEADER)
+        return self.load("i64", self(f"getelementptr i64, ptr %desc, i64 {place}"))
+
+    def slot(self, index: int, type: str = "ptr") -> str:
+        """Slot `index` of the call: an address, or a scalar parameter."""
+        return self.load(type, self(f"getelementptr i64, ptr %slots, i64 {index}"))
+
+    def load(self, type: str, address: str, extra: str = "") -> str:
+        return self(f"load {type}, ptr {address}{extra}")
+
+    def store(self, type: str, value: str, address: str, extra: str = "") -> None:
+        self.do(f"store {type} {value}, ptr {address}{extra}")
+
+    def at(self, base: str, offset: str) -> str:
+        """Address `offset` bytes behind `base`."""
+        return self(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def mul(self, a, b) -> str:
+        return self(f"mul i64 {a}, {b}")
+
+    def add(self, a, b) -> str:
+        return self(f"add i64 {a}, {b}")
+
+    def sub(self, a, b) -> str:
+        return self(f"sub i64 {a}, {b}")
+
+    def min(self, a, b) -> str:
+        return self.select(self(f"icmp slt i64 {a}, {b}"), a, b)
+
+    def select(self, condition, a, b, type: str = "i64") -> str:
+        return self(f"select i1 {condition}, {type} {a}, {type} {b}")
+
+    def div(self, a, b) -> str:
+        return self(f"udiv i64 {a}, {b}")
+
+    # ---- variables and control flow ----
+
+    def cell(self, type: str = "i64", value: str | None = None) -> Cell:
+        name = f"%{self.name('cell')}"
+        self.entry.append(f"  {name} = alloca {type}, align 64" if type.startswith("[") else f"  {name} = alloca {type}")
+        cell = Cell(self, type, name)
+        if value is not None:
+            cell.set(value)
+        return cell
+
+    @contextmanager
+    def loop(self, start, stop, step=1, extra: str = ""):
+        """`for i in range(start, stop, step)`; `extra` is metadata for the loop's branch (see `parallel`)."""
+        i = self.cell("i64", str(start))
+        head, body, done = self.name("head"), self.name("body"), self.name("done")
+        self.do(f"br label %{head}")
+        self.label(head)
+        value = i.get()
+        self.do(f"br i1 {self(f'icmp slt i64 {value}, {stop}')}, label %{body}, label %{done}")
+        self.label(body)
+        yield value
+        i.set(self(f"add nuw nsw i64 {value}, {step}"))
+        self.do(f"br label %{head}{extra}")
+        self.label(done)
+
+    @contextmanager
+    def loop_while(self):
+        """`while True`: the block is given a function that leaves the loop when its condition is false."""
+        head, done = self.name("head"), self.name("done")
+        self.do(f"br label %{head}")
+        self.label(head)
+
+        def unless(condition):
+            go = self.name("go")
+            self.do(f"br i1 {condition}, label %{go}, label %{done}")
+            self.label(go)
+
+        yield unless
+        self.do(f"br label %{head}")
+        self.label(done)
+
+    @contextmanager
+    def when(self, condition: str):
+        yes, done = self.name("yes"), self.name("done")
+        self.do(f"br i1 {condition}, label %{yes}, label %{done}")
+        self.label(yes)
+        yield
+        self.do(f"br label %{done}")
+        self.label(done)
+
+    def either(self, condition: str, yes, no) -> None:
+        """Runs the Python functions `yes` and `no` to write the two branches."""
+        a, b, done = self.name("yes"), self.name("no"), self.name("done")
+        self.do(f"br i1 {condition}, label %{a}, label %{b}")
+        for label, write in ((a, yes), (b, no)):
+            self.label(label)
+            write()
+            self.do(f"br label %{done}")
+        self.label(done)
+
+    def parallel(self) -> tuple[str, str]:
+        """(metadata for accesses, metadata for the loop): the loop's iterations touch different elements, so no overlap checks are needed."""
+        n = 10 * self.groups
+        self.groups += 1
+        self.tail += [f"!{n} = distinct !{{}}", f'!{n + 1} = !{{!"llvm.loop.parallel_accesses", !{n}}}', f"!{n + 2} = distinct !{{!{n + 2}, !{n + 1}}}"]
+        return f", !llvm.access.group !{n}", f", !llvm.loop !{n + 2}"
+
+    def share(self, items: str, granule: str | int = 1) -> tuple[str, str]:
+        """This part's range of `items`, cut only at multiples of `granule`."""
+        units = items if granule == 1 else self.div(items, granule)
+        low = self.div(self.mul(units, "%part"), "%parts")
+        high = self.div(self.mul(units, self.add("%part", 1)), "%parts")
+        if granule == 1:
+            return low, high
+        return self.mul(low, granule), self.mul(high, granule)
+
+    @contextmanager
+    def walk(self, table: int | str, dims: str, operands: int, low: str, high: str):
+        """Rows low…high of a strided space, last dimension fastest: yields (row, byte offsets of the operands, counters).
+
+        The descriptor holds at word `table`, for each dimension from the fastest to the slowest, its size and the operands' byte strides.
+        """
+        width = operands + 1
+        counters = self.cell(f"[{MAX_DIMS} x i64]").name
+        offsets = [self.cell("i64", "0") for _ in range(operands)]
+
+        def entry(d):
+            return self.add(self.mul(d, width), table)
+
+        rest = self.cell("i64", low)
+        with self.loop(0, dims) as d:
+            e = entry(d)
+            size, value = self.word(e), rest.get()
+            quotient = self.div(value, size)
+            at = self.sub(value, self.mul(quotient, size))
+            rest.set(quotient)
+            self.store("i64", at, self(f"getelementptr i64, ptr {counters}, i64 {d}"))
+            for k, offset in enumerate(offsets):
+                offset.add(self.mul(at, self.word(self.add(e, k + 1))))
+        with self.loop(low, high) as row:
+            yield row, [offset.get() for offset in offsets], counters
+            d = self.cell("i64", "0")
+            with self.loop_while() as unless:
+                at = d.get()
+                unless(self(f"icmp slt i64 {at}, {dims}"))
+                e = entry(at)
+                size = self.word(e)
+                place = self(f"getelementptr i64, ptr {counters}, i64 {at}")
+                value = self.add(self.load("i64", place), 1)
+                self.store("i64", value, place)
+                strides = [self.word(self.add(e, k + 1)) for k in range(operands)]
+                for offset, stride in zip(offsets, strides):
+                    offset.add(stride)
+                unless(self(f"icmp sge i64 {value}, {size}"))
+                self.store("i64", "0", place)
+                for offset, stride in zip(offsets, strides):
+                    offset.set(self.sub(offset.get(), self.mul(size, stride)))
+                d.add("1")
+
+    def text(self, definitions: str = "", symbol: str = "kernel") -> str:
+        """The whole module."""
+        head = f"define void @{symbol}(ptr noalias readonly %desc, ptr noalias readonly %slots, i64 %part, i64 %parts) {jit.ATTRIBUTES} {{\nentry:"
+        return "\n".join([*self.declared, definitions, head, *self.entry, *self.lines, "  ret void", "}", *self.tail, ""])
+
+
+def walk_table(shape, strides) -> list[int]:
+    """Descriptor words of `Body.walk` for dimensions given slowest first; `strides` is one sequence of byte strides an operand."""
+    words: list[int] = []
+    for d in reversed(range(len(shape))):
+        words.append(shape[d])
+        words.extend(s[d] for s in strides)
+    return words
