@@ -1,0 +1,404 @@
+"""The graph: nodes, what they save, and how operators hang their results on them.
+
+Operators call `tracking`, `record`, `record_inplace`, `record_view` and `check_inplace`; `backward` turns a function into a node class.
+Running the graph is engine.py's work; saving tensors is saved.py's.
+"""
+
+from __future__ import annotations
+
+import weakref
+from itertools import count
+from typing import Any, Callable
+
+from strided.autograd import anomaly
+from strided.autograd.modes import STATE
+from strided.autograd.saved import RELEASED, save, unpack
+from strided.tensor import Tensor
+
+_sequence = count()
+_new = object.__new__
+
+ATTRIBUTES = {  # class-level defaults that autograd keeps on tensors, beside those tensor.py declares
+    "_accumulator": None,  # weak reference to the leaf's AccumulateGrad: identity is stable while a graph uses it
+    "_seen": 0,  # storage version for which a view's `_node` is right; later writes through its base outdate it
+    "_view_kind": None,  # why a view must not be written in place under grad mode: "no_grad", "inference", "multi:<Node>"
+    "_inference": False,
+    "_retains": False,
+}
+for _name, _default in ATTRIBUTES.items():
+    setattr(Tensor, _name, _default)
+
+HOOKS: dict[str, Callable] = {}  # the few operators autograd itself needs, registered by ops (see engine.install)
+
+
+class Node:
+    """One recorded operation: from the gradients of its outputs to those of its inputs.
+
+    `edges[i]` is `(node, output number)` for input i, or None where input i wants no gradient. Subclasses give `apply(self, *grads)`: one
+    gradient (or None) an output comes in, one (or None) an input goes out. What the operator passed to `record` as keywords
+    are attributes of the node.
+    """
+
+    __slots__ = ("edges", "seq", "saves", "specs", "needs", "__weakref__", "__dict__")
+    saved_names: tuple[str, ...] = ()
+    hooks: "NodeHooks | None" = None
+    skips_undefined = True  # no gradient for any output: the node need not run
+
+    def apply(self, *grads):
+        raise NotImplementedError(f"{self.name()} has no derivative")
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple:
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        return self.__dict__.setdefault("_metadata", {})
+
+    @property
+    def saved(self) -> tuple:
+        """The saved tensors, version-checked; attached to the graph, so that a recorded backward pass is right."""
+        if self.saves is RELEASED:
+            raise RELEASED.error()
+        return tuple([unpack(entry, self) for entry in self.saves])
+
+    def release(self) -> None:
+        """Forgets what was saved: the graph cannot be run again, but its shape can still be walked."""
+        if self.saves:
+            self.saves = RELEASED
+
+    def _sequence_nr(self) -> int:
+        return self.seq
+
+    def output_spec(self, number: int):
+        specs = self.specs
+        return specs[number] if type(specs) is tuple else specs
+
+    def register_hook(self, hook: Callable) -> "Handle":
+        """`hook(grad_inputs, grad_outputs)` runs after the node; a returned tuple replaces grad_inputs."""
+        return Handle(hooks_of(self).post, hook)
+
+    def register_prehook(self, hook: Callable) -> "Handle":
+        """`hook(grad_outputs)` runs before the node; a returned tuple replaces grad_outputs."""
+        return Handle(hooks_of(self).pre, hook)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached for what is no slot, keyword or method: PyTorch's `_saved_self`, `_saved_dim`, …
+        if name.startswith("_saved_"):
+            key = name[7:]
+            if key in self.saved_names:
+                if self.saves is RELEASED:
+                    raise RELEASED.error()
+                index = self.saved_names.index(key)
+                return unpack(self.saves[index], self) if index < len(self.saves) else None
+            if key in self.__dict__:
+                return self.__dict__[key]
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class NodeHooks:
+    """Hooks of a node: before it, after it, and on single outputs (`Tensor.register_hook`, `Tensor.retain_grad`)."""
+
+    __slots__ = ("pre", "post", "tensors", "retain")
+
+    def __init__(self):
+        self.pre: dict[int, Callable] = {}
+        self.post: dict[int, Callable] = {}
+        self.tensors: dict[int, dict[int, Callable]] = {}  # output number -> hooks
+        self.retain: dict[int, weakref.ref] = {}  # output number -> the tensor whose .grad is wanted
+
+
+def hooks_of(node: Node) -> NodeHooks:
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+    return node.hooks
+
+
+class Handle:
+    """What registering a hook returns: `.remove()` takes it off again; usable as a context manager."""
+
+    _ids = count()
+
+    def __init__(self, table: dict, hook: Callable):
+        self.id = next(Handle._ids)
+        self.table = table
+        table[self.id] = hook
+
+    def remove(self) -> None:
+        self.table.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds what arrives to `variable.grad`. A leaf holds its accumulator weakly, the graph strongly."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+        self.edges = self.saves = ()
+        self.specs = variable.spec
+        self.seq = next(_sequence)
+
+
+def accumulator(leaf: Tensor) -> AccumulateGrad:
+    """The leaf's one accumulator, made anew when no graph holds the last."""
+    reference = leaf._accumulator
+    node = None if reference is None else reference()
+    if node is None:
+        node = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(node)
+    return node
+
+
+# ---- what is tracked ----------------------------------------------------------------------------
+
+
+def tracking(*tensors) -> bool:
+    """True if an operator on these must record: grad mode is on and one of them requires grad. Numbers and None count as no."""
+    for t in tensors:
+        try:
+            # A view follows its base: writing a tracked value into the base makes the view require grad too.
+            if t._tracked or ((base := t._base) is not None and base._tracked):
+                return STATE.grad_enabled
+        except AttributeError:
+            continue
+    return False
+
+
+def requires_grad(t: Tensor) -> bool:
+    return t._tracked or (t._base is not None and t._base._tracked)
+
+
+def gradient_edge(t: Tensor) -> tuple[Node, int] | None:
+    """Where a gradient of t goes: (its grad_fn, output number), or its accumulator for a leaf, or None."""
+    base = t._base
+    if base is not None:
+        if t._seen != t.storage.version:
+            _refresh(t)
+        if not (t._tracked or base._tracked):
+            return None
+    elif not t._tracked:
+        return None
+    node = t._node
+    return (accumulator(t), 0) if node is None else (node, t._nr)
+
+
+def grad_fn(t: Tensor) -> Node | None:
+    if t._base is not None and t._seen != t.storage.version:
+        _refresh(t)
+    return t._node
+
+
+def _refresh(view: Tensor) -> None:
+    """The storage was written since the view's history was recorded: the view is now a window of its base as it is."""
+    view._seen = view.storage.version
+    base = view._base
+    if not base._tracked or view._view_kind is not None or base._node is None and view._node is None:
+        return
+    previous = STATE.grad_enabled
+    STATE.grad_enabled = True
+    try:
+        spec = view.spec
+        window = HOOKS["as_strided"](base, spec.shape, spec.strides, (view.ptr - view.storage.data) // spec.dtype.itemsize)
+    finally:
+        STATE.grad_enabled = previous
+    view._tracked, view._node, view._nr = True, window._node, window._nr
+
+
+# ---- recording ----------------------------------------------------------------------------------
+
+
+def record(cls: type[Node], inputs: tuple, outputs, saves: tuple = (), **attrs) -> Node:
+    """Hangs `outputs` (a tensor, or a tuple of them) on a new node of class `cls`.
+
+    inputs: the operator's inputs in the order in which the node returns gradients (numbers and None take a place, too).
+    saves: tensors the node needs again, inputs or outputs, named by the class's `saved_names`. Other keywords become attributes of the node; a tensor
+    among them is kept as it is: neither checked for later changes nor freed with the graph.
+    """
+    node = _new(cls)
+    if attrs:
+        node.__dict__ = attrs
+    edges = []
+    for t in inputs:  # gradient_edge, inline for the usual case: this loop runs for every recorded operator
+        try:
+            if t._base is None:
+                if t._tracked:
+                    source = t._node
+                    edges.append((accumulator(t), 0) if source is None else (source, t._nr))
+                else:
+                    edges.append(None)
+            else:
+                edges.append(gradient_edge(t))
+        except AttributeError:
+            edges.append(None)  # None, or a number
+    node.edges = edges
+    node.saves = save(node, saves, outputs) if saves else ()
+    node.seq = next(_sequence)
+    if anomaly.enabled:
+        anomaly.remember(node)
+    if type(outputs) is tuple or type(outputs) is list:
+        _attach_all(node, outputs)
+    else:
+        node.specs = outputs.spec
+        outputs._node = node
+        outputs._tracked = True
+    return node
+
+
+def _attach_all(node: Node, outputs) -> None:
+    node.specs = tuple([out.spec for out in outputs])
+    for number, out in enumerate(outputs):
+        if out.spec.dtype.is_floating_point or out.spec.dtype.is_complex:  # indices and counts have no derivative
+            out._node, out._nr, out._tracked = node, number, True
+
+
+def record_view(cls: type[Node], base: Tensor, view, **attrs) -> None:
+    """Notes that `view` (a tensor, or a tuple of them) is a window of `base`, and records it where `base` is tracked.
+
+    Call it for every view, tracked or not: a later write through either must reach the other's history.
+    """
+    if base._inference:
+        for v in view if isinstance(view, (tuple, list)) else (view,):
+            v._inference = True
+        return
+    root = base if base._base is None else base._base
+    kind = None if STATE.grad_enabled else "inference" if STATE.inference else "no_grad"
+    version = base.storage.version
+    if isinstance(view, (tuple, list)):
+        kind = kind or f"multi:{cls.__name__}"
+        for v in view:
+            v._base, v._seen, v._view_kind = root, version, kind
+    else:
+        view._base = root
+        if version:
+            view._seen = version
+        if base._view_kind is not None or kind is not None:
+            view._view_kind = base._view_kind or kind
+    if kind != "no_grad" and tracking(base):
+        record(cls, (base,), view, **attrs)
+
+
+def check_inplace(x: Tensor, *others) -> None:
+    """Raises where writing into x would falsify a gradient. Call it before any work; `others`: what is written or mixed in."""
+    if x._inference and not STATE.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+            "You can make a clone to get a normal tensor before doing inplace update."
+            "See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+    if not tracking(x, *others):
+        return
+    base = x._base
+    if base is not None:
+        if x._view_kind is not None:
+            raise RuntimeError(_VIEW_KINDS[x._view_kind.split(":")[0]].format(number=x._nr, name=x._view_kind[6:].removesuffix("Backward0")))
+        if base._tracked and base._node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if x._seen != x.storage.version:
+            _refresh(x)
+    if x._tracked and x._node is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+_VIEW_KINDS = {
+    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
+    "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).",
+    "inference": "A view was created in inference mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
+    "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the inference_mode block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).",
+    "multi": "Output {number} of {name} is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
+    "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+}
+
+
+def record_inplace(cls: type[Node], inputs: tuple, x: Tensor, saves: tuple = (), **attrs) -> Node:
+    """Hangs x on a new node after x was written in place and its version bumped. `inputs[0]` is x as it was before.
+
+    A tensor in `saves` that is x itself is saved as the result. Where x is a view, its base gets the new history.
+    """
+    if x._base is None:
+        before = x._node, x._nr
+        node = record(cls, inputs, x, saves, **attrs)
+        x._nr = 0
+        move_retained(x, *before)
+        return node
+    old = x._node, x._nr, x._tracked
+    node = record(cls, inputs, x, saves, **attrs)
+    x._node, x._nr, x._tracked = old
+    return rebase_view(node, x)
+
+
+def move_retained(x: Tensor, node: Node | None, number: int) -> None:
+    """`x.retain_grad()` means the gradient of x as it is now: it follows x to its new node."""
+    if x._retains and node is not None and node.hooks is not None and node.hooks.retain.pop(number, None) is not None:
+        hooks_of(x._node).retain[x._nr] = weakref.ref(x)
+
+
+def rebase_view(node: Node, x: Tensor) -> Node:
+    """x, a window of its base, was written by `node`: the base's new history is the old one with that window replaced."""
+    base = x._base
+    slices = CopySlices()
+    slices.inner = node
+    slices.base_spec = base.spec
+    slices.view = x.spec, (x.ptr - base.ptr) // x.spec.dtype.itemsize
+    slices.edges = [gradient_edge(base), *node.edges[1:]]
+    slices.saves = ()
+    slices.specs = base.spec
+    slices.seq = next(_sequence)
+    before = base._node, base._nr
+    base._node, base._nr, base._tracked = slices, 0, True
+    move_retained(base, *before)
+    x._seen = -1  # x's own history follows from the base's when next asked for
+    return slices
+
+
+class CopySlices(Node):
+    """A write into a window of a tensor: the window's gradient goes through the inner node, the rest passes by."""
+
+    def apply(self, grad):
+        spec, (view, offset) = self.base_spec, self.view
+        passed = HOOKS["empty_strided"](spec.shape, spec.strides, dtype=spec.dtype, device=spec.device)
+        HOOKS["copy_"](passed, grad)
+        window = HOOKS["as_strided"](passed, view.shape, view.strides, offset)
+        self.inner.needs = tuple([edge is not None for edge in self.edges])
+        first, *rest = as_tuple(self.inner.apply(HOOKS["clone"](window)))
+        if first is None:
+            HOOKS["zero_"](window)
+        else:
+            HOOKS["copy_"](window, first)
+        return (passed, *rest)
+
+    def release(self):
+        self.inner.release()
+
+
+def as_tuple(grads) -> tuple:
+    return grads if type(grads) is tuple else (grads,)
+
+
+def backward(name: str, saved_names: tuple[str, ...] = (), **members):
+    """Makes the node class `<name>Backward0` from a function `(node, *grads) -> tuple of gradients`.
+
+    name: PyTorch's, as in "Sum"; one that already ends in "Backward<n>" is taken as it is. saved_names: what `record`'s `saves` are called, so that
+    `_saved_self` and the like can be read.
+    """
+    full = name if "Backward" in name else f"{name}Backward0"
+
+    def make(function: Callable) -> type[Node]:
+        body = {"__slots__": (), "apply": function, "saved_names": tuple(saved_names), "__doc__": function.__doc__, "__module__": function.__module__}
+        return type(full, (Node,), {**body, **members})
+
+    return make

@@ -1,0 +1,191 @@
+"""Tensors saved for backward: kept with the version they had, checked when taken out again.
+
+Also the hooks that may pack them otherwise (`saved_tensors_hooks`, `save_on_cpu`). Which tensors are saved is the operators' choice.
+"""
+
+from __future__ import annotations
+
+from strided.autograd.modes import STATE
+from strided.tensor import wrap
+
+
+class _Released:
+    """Stands where saved tensors were, once the graph has been freed."""
+
+    def error(self) -> RuntimeError:
+        return RuntimeError(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
+            "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+            "backward through the graph a second time or if you need to access saved tensors after calling backward."
+        )
+
+
+RELEASED = _Released()
+
+# A saved tensor is one tuple, since saving happens in every recorded operator:
+#   input   (tensor, version, its node then)
+#   output  (None, version, output number, spec, storage, address)   holding the output itself would close a cycle output → node → output
+#   packed  (unpack, packed value, node or None for the saving node, output number, tracked)
+
+
+def save(node, saves: tuple, outputs) -> tuple:
+    """What `node` keeps for the tensors `saves`; those that are among `outputs` are kept without their history."""
+    if STATE.saved_hooks:
+        return tuple([_pack(s, outputs) for s in saves])
+    entries = []
+    for s in saves:
+        if s is None:
+            entries.append(None)
+            continue
+        if s._inference:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+                "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
+                "of `torch.inference_mode()`."
+            )
+        number = _output_number(s, outputs)
+        if number is None:
+            entries.append((s, s.storage.version, s._node))
+        else:
+            entries.append((None, s.storage.version, number, s.spec, s.storage, s.ptr))
+    return tuple(entries)
+
+
+def _output_number(s, outputs) -> int | None:
+    if s is outputs:
+        return 0
+    if type(outputs) is tuple or type(outputs) is list:
+        for number, out in enumerate(outputs):
+            if s is out:
+                return number
+    return None
+
+
+def unpack(entry, node):
+    """The tensor an entry stands for, with the history it had when saved."""
+    if entry is None:
+        return None
+    first, version = entry[0], entry[1]
+    if first is None:
+        _, _, number, spec, storage, ptr = entry
+        if storage.version != version:
+            raise _modified(spec, node, number, storage.version, version)
+        return attached(wrap(spec, storage, ptr), node, number)
+    if len(entry) == 5:
+        return _unpack_packed(entry, node)
+    current = first.storage.version
+    if current != version:
+        raise _modified(first.spec, entry[2], first._nr, current, version)
+    if first._node is not entry[2]:  # detached in place since: the history it had then is what counts
+        return attached(wrap(first.spec, first.storage, first.ptr), entry[2], first._nr)
+    return first
+
+
+def attached(tensor, node, number: int = 0):
+    """`tensor`, freshly made, as output `number` of `node`."""
+    if node is not None:
+        tensor._tracked, tensor._node, tensor._nr = True, node, number
+    return tensor
+
+
+_TYPE_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char", "int16": "Short",
+    "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+def _modified(spec, node, number: int, current: int, expected: int) -> RuntimeError:
+    name = _TYPE_NAMES.get(spec.dtype.name, spec.dtype.name)
+    origin = "" if node is None else f", which is output {number} of {node.name().removesuffix('Backward0')},"
+    return RuntimeError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{name}Tensor {list(spec.shape)}]{origin} "
+        f"is at version {current}; expected version {expected} instead. Hint: enable anomaly detection to find the operation that failed to compute "
+        "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+
+
+# ---- saved tensor hooks -------------------------------------------------------------------------
+
+
+class saved_tensors_hooks:
+    """Inside, tensors saved for backward go through `pack_hook(tensor) -> anything`, and back through `unpack_hook(anything) -> tensor`."""
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pair = pack_hook, unpack_hook
+
+    def __enter__(self):
+        if STATE.saved_hooks_disabled is not None:
+            raise RuntimeError(STATE.saved_hooks_disabled)
+        STATE.saved_hooks = (*STATE.saved_hooks, self.pair)
+
+    def __exit__(self, *exc):
+        STATE.saved_hooks = STATE.saved_hooks[:-1]
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Saved tensors are kept as copies in main memory. On the cpu device that is where they are: a copy is made all the same."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda tensor: (tensor.device, tensor.clone()), lambda packed: packed[1].to(packed[0]))
+
+
+class disable_saved_tensors_hooks:
+    """Inside, entering `saved_tensors_hooks` raises `error_message`. Context manager or decorator."""
+
+    def __init__(self, error_message: str):
+        self.message = error_message
+
+    def __enter__(self):
+        self.previous = STATE.saved_hooks_disabled
+        STATE.saved_hooks_disabled = self.message
+
+    def __exit__(self, *exc):
+        STATE.saved_hooks_disabled = self.previous
+
+    def __call__(self, function):
+        def inside(*args, **kwargs):
+            with disable_saved_tensors_hooks(self.message):
+                return function(*args, **kwargs)
+
+        return inside
+
+
+def _pack(s, outputs):
+    if s is None:
+        return None
+    number = _output_number(s, outputs)
+    pack_hook, unpack_hook = STATE.saved_hooks[-1]
+    given = s if number is None else wrap(s.spec, s.storage, s.ptr)
+    previous, STATE.grad_enabled = STATE.grad_enabled, False
+    try:
+        packed = pack_hook(given)
+    finally:
+        STATE.grad_enabled = previous
+    if number is not None:
+        return unpack_hook, packed, None, number, True
+    # A leaf keeps itself alive through its accumulator, so the packed value may be all that is left of the data.
+    return unpack_hook, packed, s._node if s._node is not None else s, s._nr, s._tracked
+
+
+def _unpack_packed(entry, node):
+    unpack_hook, packed, source, number, tracked = entry
+    previous, STATE.grad_enabled = STATE.grad_enabled, False
+    try:
+        tensor = unpack_hook(packed)
+    finally:
+        STATE.grad_enabled = previous
+    if not hasattr(tensor, "spec"):
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}")
+    if source is None:
+        return attached(wrap(tensor.spec, tensor.storage, tensor.ptr), node, number)
+    if not tracked or tensor is source:
+        return tensor
+    return _of_source(tensor, source, number)
+
+
+def _of_source(tensor, source, number: int):
+    """The unpacked data as the tensor that was saved: output `number` of a node, or a stand-in that accumulates into the leaf."""
+    from strided.autograd.graph import Node, accumulator
+
+    node = source if isinstance(source, Node) else accumulator(source)
+    return attached(wrap(tensor.spec, tensor.storage, tensor.ptr), node, number)
