@@ -17,7 +17,7 @@ class DType:
     """
 
     __slots__ = (
-        "name", "abbr", "bits", "itemsize", "kind", "format", "is_floating_point", "is_complex", "is_signed", "compute", "limits", "_numpy", "_names", "_number"
+        "name", "abbr", "bits", "itemsize", "kind", "format", "is_floating_point", "is_complex", "is_signed", "compute", "limits", "code", "_numpy"
     )  # fmt: skip
 
     def __new__(cls, *args, **kwargs):
@@ -62,8 +62,11 @@ class DType:
 
 
 DType.__name__ = DType.__qualname__ = "dtype"
+dtype = DType  # its public name: pickles and documentation find the class under it
 
 _ALL: dict[str, DType] = {}
+# The native runtime's number for a format it can read element by element (kernels/runtime_ir.py).
+_CODES = {name: code for code, name in enumerate("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 uint16 uint32 uint64".split())}
 
 
 def _define(name, abbr, bits, kind, format=None, limits=None, signed=True, compute=None):
@@ -72,9 +75,9 @@ def _define(name, abbr, bits, kind, format=None, limits=None, signed=True, compu
     dtype.itemsize = (bits + 7) // 8
     dtype.is_floating_point, dtype.is_complex = kind == "float", kind == "complex"
     dtype.is_signed = signed and kind in ("int", "float", "complex")
-    dtype.limits, dtype._numpy, dtype._names = limits, None, ()
+    dtype.limits, dtype._numpy = limits, None
     dtype.compute = compute or dtype
-    dtype._number = len(_ALL)
+    dtype.code = _CODES.get(name, -1)
     _ALL[name] = dtype
     return dtype
 
@@ -423,6 +426,7 @@ class Device:
 
 
 Device.__name__ = Device.__qualname__ = "device"
+device = Device
 
 
 def _new_device(kind, index):
