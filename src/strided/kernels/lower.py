@@ -587,3 +587,17 @@ exit:
   ret T %next
 }
 """
+
+
+def conversion_functions() -> str:
+    """Internal functions `float @decode_float16(i16)`, `i16 @encode_float16(float)`, `i16 @encode_bfloat16(float)` for templates without expressions."""
+    text = []
+    for name, ir in (("decode_float16", "i16"), ("encode_float16", "float"), ("encode_bfloat16", "float")):
+        lowering = Lowering(Body())
+        lowering.half_in_hardware = False  # raw bits in and out
+        if name.startswith("decode"):
+            result, to = lowering.decode("float16", "%x").text, "float"
+        else:
+            result, to = lowering.encode(name[7:], Value("%x", "float32")), "i16"
+        text += [f"define internal {to} @{name}({ir} %x) alwaysinline nounwind {{", *lowering.body.lines, f"  ret {to} {result}", "}"]
+    return "\n".join(text)
