@@ -1,0 +1,229 @@
+"""Derivatives of scalar expressions, as expressions: reverse mode over the graph, one rule an operation.
+
+Holds the rules and PyTorch's conventions at kinks: sign(0) = 0 for abs, ties of maximum and minimum share, clamp passes at its bounds, relu is 0 at 0.
+Does not know tensors: summing over broadcast dimensions is the operators' business.
+"""
+from __future__ import annotations
+
+import math
+
+from . import expr as E
+from .expr import Expr, constant, where
+
+
+def gradients(expr: Expr, gradient, inputs) -> tuple[Expr, ...]:
+    """`gradient` * d expr / d param(i), for each i of `inputs`. `gradient` is an expression of its own inputs (or a number).
+
+    Where an operation does not depend on an input (the branch not taken, a tie lost) the result is 0 whatever `gradient` is, as in PyTorch.
+    Reduction nodes are followed: a row's value collects the gradients of all elements of its row (with rsum).
+    """
+    order = E.topological((expr,))
+    wanted = {E.param(i) for i in inputs}
+    depends = set()
+    for n in order:
+        if n in wanted or (n.op != "stop" and any(a in depends for a in n.args)):
+            depends.add(n)
+    rows = row_nodes(order)
+    adjoint: dict[Expr, Expr] = {expr: gradient if isinstance(gradient, Expr) else constant(gradient)}
+    for n in reversed(order):
+        g = adjoint.get(n)
+        if g is None or n not in depends or n in wanted or not n.args:
+            continue
+        rule = RULES.get(n.op)
+        if rule is None:
+            if n.op in FLAT:
+                continue
+            raise NotImplementedError(f"derivative of {n.op!r} is not known: give the operator a backward function of its own")
+        for argument, part in zip(n.args, rule(n, g, *n.args)):
+            if part is None or argument not in depends or is_number(part, 0):
+                continue
+            if argument in rows and n not in rows:
+                part = E.rsum(part)
+            previous = adjoint.get(argument)
+            adjoint[argument] = part if previous is None else add(previous, part)
+    zero = constant(0.0)
+    return tuple(adjoint.get(E.param(i), zero) for i in inputs)
+
+
+def row_nodes(order) -> set[Expr]:
+    """The nodes of a topological order that hold one value a row: reductions, and what is made of them alone."""
+    rows: set[Expr] = set()
+    for n in order:
+        if n.op in E.REDUCTIONS or (n.args and any(a in rows for a in n.args) and all(a in rows or a.op == "constant" for a in n.args)):
+            rows.add(n)
+    return rows
+
+
+# ---- simplifying arithmetic: only on derivatives, where 0 * x may become 0 ------------------------------------------------------------------
+
+def is_number(e, value) -> bool:
+    return e.op == "constant" and e.data == value
+
+
+def add(a, b):
+    if is_number(a, 0):
+        return b
+    if is_number(b, 0):
+        return a
+    if b.op == "neg":
+        return a - b.args[0]
+    return a + b
+
+
+def sub(a, b):
+    if is_number(b, 0):
+        return a
+    return neg(b) if is_number(a, 0) else a - b
+
+
+def mul(a, b):
+    for x, y in ((a, b), (b, a)):
+        if is_number(x, 0):
+            return constant(0.0)
+        if is_number(x, 1):
+            return y
+        if is_number(x, -1):
+            return neg(y)
+    if a.op == "constant" and b.op == "constant":
+        return constant(a.data * b.data)
+    if a.op == "neg" and b.op == "neg":
+        return mul(a.args[0], b.args[0])
+    if a.op == "neg":
+        return neg(mul(a.args[0], b))
+    if b.op == "neg":
+        return neg(mul(a, b.args[0]))
+    return a * b
+
+
+def div(a, b):
+    if is_number(a, 0) or is_number(b, 1):
+        return a
+    if a.op == "neg":
+        return neg(div(a.args[0], b))
+    return a / b
+
+
+def neg(a):
+    if a.op == "neg":
+        return a.args[0]
+    return constant(-a.data) if a.op == "constant" else -a
+
+
+# ---- rules: (node, gradient, *arguments) -> one gradient an argument ------------------------------------------------------------------------
+
+def _div(n, g, a, b):
+    return div(g, b), neg(div(mul(g, n), b))
+
+
+def _exp(n, g, x):
+    # Where exp(x) stands in 1 + exp(x) the gradient arrives divided by that sum (silu, softplus, logaddexp): times exp(x) it would be inf / inf for
+    # large x, so the ratio exp(x) / (1 + exp(x)) is written in a form that stays finite.
+    inner = g.args[0] if g.op == "neg" else g
+    if inner.op == "div" and _one_plus(inner.args[1], n):
+        q, b = inner.args
+        return (neg(mul(q, 1 - 1 / b)) if g.op == "neg" else mul(q, E.sigmoid(x))),
+    return mul(g, n),
+
+
+def _one_plus(n, e) -> bool:
+    return n.op == "add" and any(a is e and is_number(b, 1) for a, b in (n.args, n.args[::-1]))
+
+
+def _pow(n, g, x, y):
+    c = y.data if y.op == "constant" else None
+    if c is None:
+        gx = where(E.node("eq", y, 0), 0.0, mul(g, mul(y, x ** (y - 1))))
+    else:
+        gx = constant(0.0) if c == 0 else g if c == 1 else mul(g, mul(y, x if c == 2 else x ** constant(c - 1)))
+    settled = E.node("and", E.node("eq", x, 0), E.node("ge", y, 0))
+    return gx, where(settled, 0.0, mul(g, mul(n, E.log(x)))) if c is None else None
+
+
+def _max(n, g, a, b, wins):
+    half = mul(g, constant(0.5))
+    tie = E.node("eq", a, b)
+    return where(tie, half, where(E.node(wins[0], a, b), g, 0.0)), where(tie, half, where(E.node(wins[1], a, b), g, 0.0))
+
+
+def _fmax(n, g, a, b, wins):
+    first = E.node("or", E.node(wins, a, b), E.isnan(b))
+    return where(first, g, 0.0), where(first, 0.0, g)
+
+
+def _clamp(n, g, x, low, high):
+    inside = E.node("and", x >= low, x <= high)
+    return (where(inside, g, 0.0), where(E.node("and", low < high, x < low), g, 0.0),
+            where(E.node("or", x > high, high < low), g, 0.0))
+
+
+def _atan2(n, g, y, x):
+    scaled = div(g, y * y + x * x)
+    return mul(scaled, x), neg(mul(scaled, y))
+
+
+def _hypot(n, g, a, b):
+    scaled = where(E.node("eq", n, 0), 0.0, div(g, n))
+    return mul(scaled, a), mul(scaled, b)
+
+
+def _extreme_of_row(n, g, x):
+    chosen = E.node("eq", x, n)
+    return where(chosen, div(g, E.rsum(where(chosen, 1.0, 0.0))), 0.0),
+
+
+RULES = {
+    "add": lambda n, g, a, b: (g, g),
+    "sub": lambda n, g, a, b: (g, neg(g)),
+    "mul": lambda n, g, a, b: (mul(g, b), mul(g, a)),
+    "div": _div,
+    "neg": lambda n, g, x: (neg(g),),
+    "reciprocal": lambda n, g, x: (neg(mul(g, mul(n, n))),),
+    "fma": lambda n, g, a, b, c: (mul(g, b), mul(g, a), g),
+    "mod": lambda n, g, a, b: (g, neg(mul(g, E.floor(a / b)))),
+    "fmod": lambda n, g, a, b: (g, neg(mul(g, E.trunc(a / b)))),
+    "pow": _pow,
+    "abs": lambda n, g, x: (mul(g, E.sign(x)),),
+    "copysign": lambda n, g, x, y: (mul(g, where(E.node("eq", x, 0), 0.0, where(E.node("eq", E.signbit(x), E.signbit(y)), 1.0, -1.0))), None),
+    "exp": _exp,
+    "exp2": lambda n, g, x: (mul(mul(g, n), constant(math.log(2))),),
+    "expm1": lambda n, g, x: (mul(g, add(n, constant(1))),),
+    "log": lambda n, g, x: (div(g, x),),
+    "log1p": lambda n, g, x: (div(g, add(x, constant(1))),),
+    "log2": lambda n, g, x: (div(g, mul(x, constant(math.log(2)))),),
+    "log10": lambda n, g, x: (div(g, mul(x, constant(math.log(10)))),),
+    "sqrt": lambda n, g, x: (div(g, mul(constant(2), n)),),
+    "rsqrt": lambda n, g, x: (mul(mul(g, constant(-0.5)), mul(n, mul(n, n))),),
+    "sin": lambda n, g, x: (mul(g, E.cos(x)),),
+    "cos": lambda n, g, x: (neg(mul(g, E.sin(x))),),
+    "tan": lambda n, g, x: (mul(g, n * n + 1),),
+    "asin": lambda n, g, x: (mul(g, E.rsqrt(1 - x * x)),),
+    "acos": lambda n, g, x: (neg(mul(g, E.rsqrt(1 - x * x))),),
+    "atan": lambda n, g, x: (div(g, x * x + 1),),
+    "atan2": _atan2,
+    "sinh": lambda n, g, x: (mul(g, E.cosh(x)),),
+    "cosh": lambda n, g, x: (mul(g, E.sinh(x)),),
+    "tanh": lambda n, g, x: (mul(g, 1 - n * n),),
+    "asinh": lambda n, g, x: (mul(g, E.rsqrt(x * x + 1)),),
+    "acosh": lambda n, g, x: (mul(g, E.rsqrt(x * x - 1)),),
+    "atanh": lambda n, g, x: (div(g, 1 - x * x),),
+    "erf": lambda n, g, x: (mul(mul(g, constant(2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
+    "erfc": lambda n, g, x: (mul(mul(g, constant(-2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
+    "sigmoid": lambda n, g, x: (mul(g, mul(1 - n, n)),),
+    "hypot": _hypot,
+    "maximum": lambda n, g, a, b: _max(n, g, a, b, ("gt", "lt")),
+    "minimum": lambda n, g, a, b: _max(n, g, a, b, ("lt", "gt")),
+    "fmax": lambda n, g, a, b: _fmax(n, g, a, b, "ge"),
+    "fmin": lambda n, g, a, b: _fmax(n, g, a, b, "le"),
+    "clamp": _clamp,
+    "clamp_min": lambda n, g, x, low: (where(x >= low, g, 0.0), where(x < low, g, 0.0)),
+    "clamp_max": lambda n, g, x, high: (where(x <= high, g, 0.0), where(x > high, g, 0.0)),
+    "where": lambda n, g, c, a, b: (None, where(c, g, 0.0), where(c, 0.0, g)),
+    "cast": lambda n, g, x: (g,),
+    "rsum": lambda n, g, x: (g,),
+    "rmax": _extreme_of_row,
+    "rmin": _extreme_of_row,
+}
+
+# Steps and truth values: the derivative is 0 wherever there is one.
+FLAT = frozenset("floor ceil trunc round sign floordiv truncdiv lt le gt ge eq ne and or xor invert shl shr isnan isinf isfinite signbit logical_and "
+                 "logical_or logical_xor logical_not stop position extent rany rall rargmax rargmin".split())
