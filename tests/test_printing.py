@@ -20,8 +20,8 @@ GOLDEN = [
     ("numpy.array([1.5, numpy.nan, numpy.inf, -numpy.inf], numpy.float32)", {}, "tensor([1.5000,    nan,    inf,   -inf])"),
     ("numpy.array([0.0, -0.0], numpy.float32)", {}, "tensor([0., -0.])"),
     ("numpy.array([[True, False], [False, False]])", {}, "tensor([[ True, False],\n        [False, False]])"),
-    ("numpy.array(3.14159, numpy.float32)", {}, "tensor([3.1416])"),
-    ("numpy.array(7)", {}, "tensor([7])"),
+    ("numpy.array(3.14159, numpy.float32)", {}, "tensor(3.1416)"),
+    ("numpy.array(7)", {}, "tensor(7)"),
     ("numpy.array([], numpy.float32)", {}, "tensor([])"),
     ("numpy.zeros((0, 3), numpy.int32)", {}, "tensor([], size=(0, 3), dtype=torch.int32)"),
     (
