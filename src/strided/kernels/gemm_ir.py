@@ -1,0 +1,473 @@
+"""The packed, cache-blocked matrix product as LLVM IR: packing, register-tiled micro-kernel, edges, epilogue, and the loop nest around them.
+
+One generator for every host: vector width and tile are parameters (`Tile`). Which kernel a product gets is decided in matmul.py; vectors times matrices are gemv_ir.py.
+
+    for each rectangle of C (a thread's share):                 C [m, n] = alpha * A [m, k] @ B [k, n]  (+ beta * I [m, n])
+      for n in steps of NC: for k in steps of KC:   pack B [kc, nc] into panels [nc/NR][kc][NR]
+        for m in steps of MC:                       pack A [mc, kc] into panels [mc/MR][kc][MR]
+          for each tile of MR x NR: micro-kernel: outer products in registers over kc
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .gemm_text import SIZES, TYPES, Function, is_float, module, vector
+
+# Descriptor words (8 and up); strides in elements of the operand they belong to. The epilogue's operand I is the added input of addmm, or a bias.
+WORDS = ("m n k items rows cols kc mc nc rsa csa rsb csb rsc csc rsi csi at_b at_p at_tile scratch batch_dims").split()
+FIRST = 8
+STACK = 32768  # bytes of scratch up to which no allocation is made
+BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of A, B, C, I
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Register tile and what the host can do. `heights`: the tallest first; shorter ones serve the last rows."""
+
+    width: int  # lanes of a vector of the accumulator's type
+    heights: tuple[int, ...]
+    vectors: int  # vectors a row: NR = vectors * width
+    half: bool  # float16 <-> float32 in hardware
+    fused: bool
+    masks: bool  # masked loads and stores are instructions
+
+    @property
+    def nr(self) -> int:
+        return self.width * self.vectors
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one compiled kernel is specialised on. `epilogue`: "" (none), "scale" (alpha), "add" (alpha, beta and an input)."""
+
+    a: str
+    b: str
+    c: str
+    i: str
+    epilogue: str
+    tile: Tile
+
+    @property
+    def acc(self) -> str:
+        return TYPES[self.c][1]
+
+    @property
+    def in_place(self) -> bool:
+        """Partial sums can live in C itself."""
+        return TYPES[self.c][0] == self.acc
+
+
+def gemm_module(kind: Kind, attributes: str) -> str:
+    t = kind.tile
+    functions = [pack(kind, dtype, dtype, attributes) for dtype in dict.fromkeys((kind.a, kind.b))]
+    functions += [finish(kind, attributes), rectangle(kind, attributes), kernel(kind)]
+    functions += [micro(kind, height, attributes) for height in t.heights]
+    extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)"
+    return module(*functions, extra=extra)
+
+
+# ---- packing --------------------------------------------------------------------------------------------------------
+
+
+def pack(kind: Kind, name: str, dtype: str, attributes: str) -> Function:
+    """One panel: `count` vectors of length k, strides `sp` across and `sk` along, into dst [k][ld], ld >= count.
+
+    Lanes past `count` repeat the last one: they feed rows or columns that are never stored, and real values cannot be slow (denormals) as garbage could.
+    Whole vectors are stored even where ld is no multiple of the width: sub-panels overlap backwards, and a panel narrower than a vector is
+    written in ascending k, so that each row repairs what the one before spilled. Behind the last row a vector's room must be free.
+    """
+    f = Function(f"pack_{name}", "ptr noalias %src, i64 %sp, i64 %sk, i64 %count, i64 %k, ptr noalias %dst, i64 %ld", attributes + " noinline")
+    t, acc, memory = kind.tile, kind.acc, TYPES[dtype][0]
+    w = t.width
+    wide = vector(acc, w)
+    size = SIZES[memory]
+    last = f.sub("%count", 1)
+    back = f.op(f"call i64 @llvm.smax.i64(i64 {f.sub('%ld', w)}, i64 0)")
+    f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
+    full = f.compare("eq", "%count", "%ld")
+
+    def decode(value, n):
+        return f.decode(dtype, value, n, t.half)
+
+    def put(value, k, lane):
+        f.store(wide, value, f.at(acc, "%dst", f.add(f.mul(k, "%ld"), lane)), SIZES[acc])
+
+    def across():  # the panel's direction is contiguous: copy rows
+        with f.loop(0, "%ld", w) as j:
+            lane = f.min(j, back)
+            mask = f.lanes_below(f.sub("%count", lane), w) if t.masks else None
+            with f.loop(0, "%k") as k:
+                source = f.at(memory, "%src", f.add(f.mul(k, "%sk"), lane))
+                put(decode(masked_load(f, memory, w, source, mask) if t.masks else f.load(vector(memory, w), source, size), w), k, lane)
+
+    def rows():  # the same for a whole panel of B: the row in one go
+        with f.loop(0, "%k") as k:
+            source = f.at(memory, "%src", f.mul(k, "%sk"))
+            for j in range(t.vectors):
+                put(decode(f.load(vector(memory, w), f.at(memory, source, j * w), size), w), k, j * w)
+
+    def along():  # k is contiguous: transpose squares of w x w in registers
+        with f.loop(0, "%ld", w) as j:
+            lane = f.min(j, back)
+            with f.loop(0, "%k", w) as k0:
+                k = f.min(k0, f.sub("%k", w))
+                values = []
+                for r in range(w):
+                    row = f.mul(f.min(f.add(lane, r), last), "%sp")
+                    values.append(decode(f.load(vector(memory, w), f.at(memory, "%src", f.add(row, k)), size), w))
+                for c, column in enumerate(transposed(f, acc, values)):
+                    put(column, f.add(k, c), lane)
+
+    def scalar():
+        with f.loop(0, "%k") as k, f.loop(0, "%ld") as lane:
+            source = f.at(memory, "%src", f.add(f.mul(f.min(lane, last), "%sp"), f.mul(k, "%sk")))
+            f.store(acc, decode(f.load(memory, source), 1), f.at(acc, "%dst", f.add(f.mul(k, "%ld"), lane)))
+
+    unit = f.compare("eq", "%sp", 1)
+    if not t.masks:
+        unit = f.both(unit, full, f.compare("sge", "%ld", w))
+    square = f.both(f.compare("eq", "%sk", 1), f.compare("sge", "%k", w))
+    plain = lambda: f.choose(unit, across, lambda: f.choose(square, along, scalar))
+    f.choose(f.both(f.compare("eq", "%sp", 1), full, f.compare("eq", "%ld", t.nr)), rows, plain)
+    return f
+
+
+def transposed(f: Function, element: str, rows: list[str]) -> list[str]:
+    """Transposes n vectors of n lanes in log2(n) rounds: each swaps the off-diagonal halves of 2x2 blocks of growing size."""
+    n = len(rows)
+    type_ = vector(element, n)
+    size = 1
+    while size < n:
+        low = [i if not i & size else n + i - size for i in range(n)]
+        high = [i + size if not i & size else n + i for i in range(n)]
+        out = list(rows)
+        for i in range(n):
+            if not i & size:
+                for target, lanes in ((i, low), (i + size, high)):
+                    order = ", ".join(f"i32 {lane}" for lane in lanes)
+                    out[target] = f.op(f"shufflevector {type_} {rows[i]}, {type_} {rows[i + size]}, <{n} x i32> <{order}>")
+        rows, size = out, size * 2
+    return rows
+
+
+def masked_load(f: Function, memory: str, lanes: int, pointer: str, mask: str) -> str:
+    type_, bits = vector(memory, lanes), vector("i1", lanes)
+    suffix = f"v{lanes}{ {'float': 'f32', 'double': 'f64'}.get(memory, memory) }"
+    return f.call(type_, f"llvm.masked.load.{suffix}.p0", f"ptr align {SIZES[memory]} {pointer}", f"{bits} {mask}", f"{type_} zeroinitializer")
+
+
+def masked_store(f: Function, memory: str, lanes: int, value: str, pointer: str, mask: str) -> None:
+    type_, bits = vector(memory, lanes), vector("i1", lanes)
+    suffix = f"v{lanes}{ {'float': 'f32', 'double': 'f64'}.get(memory, memory) }"
+    f.call("void", f"llvm.masked.store.{suffix}.p0", f"{type_} {value}", f"ptr align {SIZES[memory]} {pointer}", f"{bits} {mask}")
+
+
+# ---- micro-kernel ---------------------------------------------------------------------------------------------------
+
+
+def tail_arguments(kind: Kind) -> str:
+    """Where a finished tile goes: partial sums P (more: add them; last: this is the last block of k), then C and the epilogue's I."""
+    acc = kind.acc
+    return f"ptr %p, i64 %ldp, i1 %more, i1 %last, ptr %c, i64 %rsc, i64 %csc, ptr %i, i64 %rsi, i64 %csi, {acc} %alpha, {acc} %beta"
+
+
+def epilogue(f: Function, kind: Kind, value: str, lanes: int, load_input) -> str:
+    acc = kind.acc
+    if kind.epilogue:
+        value = f.times(acc, lanes, value, f.splat(acc, "%alpha", lanes))
+    if kind.epilogue == "add":
+        added = f.decode(kind.i, load_input(), lanes, kind.tile.half)
+        value = f.fma(acc, lanes, f.splat(acc, "%beta", lanes), added, value, kind.tile.fused)
+    return f.encode(kind.c, value, lanes, kind.tile.half)
+
+
+def micro(kind: Kind, height: int, attributes: str) -> Function:
+    """tile [height, NR] = Apanel [k, height]^T @ B [k, NR] (rows ldb apart), kept in registers, then added to P, or finished into C (unit column strides)."""
+    t, acc = kind.tile, kind.acc
+    w = t.width
+    wide = vector(acc, w)
+    f = Function(f"micro_{height}", f"i64 %k, ptr noalias readonly %a, ptr noalias readonly %b, i64 %ldb, {tail_arguments(kind)}", attributes + " noinline")
+    sums = [[f.variable(wide, "zeroinitializer", 64) for _ in range(t.vectors)] for _ in range(height)]
+    for r in range(height):  # the tile's lines of C arrive while the products are summed
+        row = f.at(acc, "%p", f.mul("%ldp", r))
+        for line in range(0, t.nr * SIZES[acc], 64):
+            f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', row, line)}", "i32 1", "i32 3", "i32 1")
+    with f.loop(0, "%k") as k:
+        row_b, row_a = f.mul(k, "%ldb"), f.mul(k, height)
+        b = [f.load(wide, f.at(acc, "%b", f.add(row_b, j * w)), SIZES[acc]) for j in range(t.vectors)]
+        for r in range(height):
+            a = f.splat(acc, f.load(acc, f.at(acc, "%a", f.add(row_a, r))), w)
+            for j in range(t.vectors):
+                f.store(wide, f.fma(acc, w, a, b[j], f.load(wide, sums[r][j], 64), t.fused), sums[r][j], 64)
+
+    def each(emit):
+        for r in range(height):
+            for j in range(t.vectors):
+                emit(r, j, sums[r][j])
+
+    def partial(r, j):
+        return f.at(acc, "%p", f.add(f.mul("%ldp", r), j * w))
+
+    def add(r, j, slot):
+        f.store(wide, f.plus(acc, w, f.load(wide, slot, 64), f.load(wide, partial(r, j), SIZES[acc])), slot, 64)
+
+    with f.when("%more"):
+        each(add)
+
+    def keep(r, j, slot):
+        f.store(wide, f.load(wide, slot, 64), partial(r, j), SIZES[acc])
+
+    def final(r, j, slot):
+        memory, source = TYPES[kind.c][0], TYPES[kind.i][0]
+        value = epilogue(f, kind, f.load(wide, slot, 64), w, lambda: f.load(vector(source, w), f.at(source, "%i", f.add(f.mul("%rsi", r), j * w)), SIZES[source]))
+        f.store(vector(memory, w), value, f.at(memory, "%c", f.add(f.mul("%rsc", r), j * w)), SIZES[memory])
+
+    if kind.in_place and not kind.epilogue:
+        each(keep)
+    else:
+        f.choose("%last", lambda: each(final), lambda: each(keep))
+    return f
+
+
+def finish(kind: Kind, attributes: str) -> Function:
+    """The same tail for a tile that waits in memory [mr, NR]: edges, and C or I with other strides."""
+    t, acc = kind.tile, kind.acc
+    f = Function("finish", f"i64 %mr, i64 %nr, ptr noalias %tile, {tail_arguments(kind)}", attributes + " noinline")
+    memory, source = TYPES[kind.c][0], TYPES[kind.i][0]
+    direct = kind.in_place and not kind.epilogue  # P is C, whatever its strides
+    step = "%csc" if direct else "1"
+
+    def element(r, c):
+        value = f.load(acc, f.at(acc, "%tile", f.add(f.mul(r, t.nr), c)))
+        place = f.at(acc, "%p", f.add(f.mul(r, "%ldp"), f.mul(c, step)))
+        slot = f.variable(acc, value)
+        with f.when("%more"):
+            f.store(acc, f.plus(acc, 1, f.load(acc, slot), f.load(acc, place)), slot)
+
+        def final():
+            load = lambda: f.load(source, f.at(source, "%i", f.add(f.mul(r, "%rsi"), f.mul(c, "%csi"))))
+            f.store(memory, epilogue(f, kind, f.load(acc, slot), 1, load), f.at(memory, "%c", f.add(f.mul(r, "%rsc"), f.mul(c, "%csc"))))
+
+        f.choose("%last", final, lambda: f.store(acc, f.load(acc, slot), place)) if not direct else f.store(acc, f.load(acc, slot), place)
+
+    def scalars():
+        with f.loop(0, "%mr") as r, f.loop(0, "%nr") as c:
+            element(r, c)
+
+    def vectors():
+        w = t.width
+        wide = vector(acc, w)
+        for j in range(t.vectors):
+            mask = f.lanes_below(f.sub("%nr", j * w), w)
+            with f.when(f.compare("sgt", "%nr", j * w)), f.loop(0, "%mr") as r:
+                slot = f.variable(wide, f.load(wide, f.at(acc, "%tile", f.add(f.mul(r, t.nr), j * w)), 64), 64)
+                place = f.at(acc, "%p", f.add(f.mul(r, "%ldp"), j * w))
+                with f.when("%more"):
+                    f.store(wide, f.plus(acc, w, f.load(wide, slot, 64), masked_load(f, acc, w, place, mask)), slot, 64)
+
+                def final():
+                    load = lambda: masked_load(f, source, w, f.at(source, "%i", f.add(f.mul(r, "%rsi"), j * w)), mask)
+                    value = epilogue(f, kind, f.load(wide, slot, 64), w, load)
+                    masked_store(f, memory, w, value, f.at(memory, "%c", f.add(f.mul(r, "%rsc"), j * w)), mask)
+
+                keep = lambda: masked_store(f, acc, w, f.load(wide, slot, 64), place, mask)
+                keep() if direct else f.choose("%last", final, keep)
+
+    if t.masks:
+        unit = f.compare("eq", "%csc", 1)
+        if kind.epilogue == "add":
+            unit = f.both(unit, f.compare("eq", "%csi", 1))
+        f.choose(unit, vectors, scalars)
+    else:
+        scalars()
+    return f
+
+
+# ---- the loop nest --------------------------------------------------------------------------------------------------
+
+
+def rectangle(kind: Kind, attributes: str) -> Function:
+    """C[0:m, 0:n] of one work item; pointers stand at its corner."""
+    t, acc = kind.tile, kind.acc
+    am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
+    strides = "i64 %rsa, i64 %csa, i64 %rsb, i64 %csb, i64 %rsc, i64 %csc, i64 %rsi, i64 %csi"
+    blocks = "i64 %kc, i64 %mc, i64 %nc, ptr %pa, ptr %pb, ptr %pp, ptr %tile"
+    f = Function("rectangle", f"i64 %m, i64 %n, i64 %k, ptr %a, ptr %b, ptr %c, ptr %i, {strides}, {blocks}, {acc} %alpha, {acc} %beta", attributes + " noinline")
+    top, nr = t.heights[0], t.nr
+    unit = f.compare("eq", "%csc", 1)
+    if kind.epilogue == "add":
+        unit = f.both(unit, f.compare("eq", "%csi", 1))
+    if kind.in_place and kind.epilogue:  # partial sums cannot stand in a C that has other strides
+        partial_in_c = f.compare("eq", "%csc", 1)
+    few = f.both(f.compare("sle", "%m", 2 * top), f.compare("eq", "%csb", 1)) if bm == acc else "false"
+
+    def in_place(width):  # few rows would not repay the packing of B: read whole panels of it where they are
+        return f.both(few, f.compare("eq", width, nr)) if bm == acc else "false"
+
+    def b_at(k, n):
+        return f.at(bm, "%b", f.add(f.mul(k, "%rsb"), f.mul(n, "%csb")))
+
+    rounds = f.ceil_div("%k", "%kc")
+    rounds = f.op(f"call i64 @llvm.smax.i64(i64 {rounds}, i64 1)")  # k = 0: one round of nothing writes the zeros
+    f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
+    with f.loop(0, "%n", "%nc") as n0:
+        n_here = f.min("%nc", f.sub("%n", n0))
+        with f.loop(0, rounds) as round_:
+            k0 = f.mul(round_, "%kc")
+            k_here = f.min("%kc", f.sub("%k", k0))
+            more = f.compare("ne", round_, 0)
+            last = f.compare("eq", f.add(round_, 1), rounds)
+            with f.loop(0, n_here, nr) as j:  # pack B
+                width = f.min(nr, f.sub(n_here, j))
+                with f.when(f.op(f"xor i1 {in_place(width)}, true")):
+                    target = f.at(acc, "%pb", f.mul(j, k_here))
+                    f.do(f"call void @pack_{kind.b}(ptr {b_at(k0, f.add(n0, j))}, i64 %csb, i64 %rsb, i64 {width}, i64 {k_here}, ptr {target}, i64 {nr})")
+            with f.loop(0, "%m", "%mc") as m0:
+                m_here = f.min("%mc", f.sub("%m", m0))
+                source_a = f.at(am, "%a", f.add(f.mul(m0, "%rsa"), f.mul(k0, "%csa")))
+                panels(f, kind, m_here, source_a, k_here, None)
+                with f.loop(0, n_here, nr) as j:
+                    width = f.min(nr, f.sub(n_here, j))
+                    column = f.add(n0, j)
+                    raw = in_place(width)
+                    panel_b = f.op(f"select i1 {raw}, ptr {b_at(k0, column)}, ptr {f.at(acc, '%pb', f.mul(j, k_here))}")
+                    ldb = f.op(f"select i1 {raw}, i64 %rsb, i64 {nr}")
+
+                    def tile(height, rows, i, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb):
+                        row = f.add(m0, i)
+                        c = f.at(cm, "%c", f.add(f.mul(row, "%rsc"), f.mul(column, "%csc")))
+                        input_ = f.at(im, "%i", f.add(f.mul(row, "%rsi"), f.mul(column, "%csi"))) if kind.epilogue == "add" else "null"
+                        p, ldp = partials(row, c, f.add(j, 0))
+                        tail = f"i1 {more}, i1 {last}, ptr {c}, i64 %rsc, i64 %csc, ptr {input_}, i64 %rsi, i64 %csi, {acc} %alpha, {acc} %beta"
+                        whole = f.both(unit, f.compare("eq", width, nr), f.compare("eq", rows, height))
+                        product = f"i64 {k_here}, ptr {panel_a}, ptr {panel_b}, i64 {ldb}"
+
+                        def direct():
+                            f.do(f"call void @micro_{height}({product}, ptr {p}, i64 {ldp}, {tail})")
+
+                        def by_way_of_memory():
+                            plain = f"i1 false, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} %alpha, {acc} %beta"
+                            f.do(f"call void @micro_{height}({product}, ptr %tile, i64 {nr}, {plain})")
+                            f.do(f"call void @finish(i64 {rows}, i64 {width}, ptr %tile, ptr {p}, i64 {ldp}, {tail})")
+
+                        f.choose(whole, direct, by_way_of_memory)
+
+                    def partials(row, c, j_):
+                        scratch = f.at(acc, "%pp", f.add(f.mul(row, "%nc"), j_))
+                        if not kind.in_place:
+                            return scratch, "%nc"
+                        if not kind.epilogue:
+                            return c, "%rsc"
+                        return f.op(f"select i1 {partial_in_c}, ptr {c}, ptr {scratch}"), f.op(f"select i1 {partial_in_c}, i64 %rsc, i64 %nc")
+
+                    panels(f, kind, m_here, None, k_here, tile)
+    return f
+
+
+def panels(f: Function, kind: Kind, m, source, k, tile) -> None:
+    """Walks m rows in panels: the tallest as long as they last, then for the rest the shortest height that holds it. Packs from `source`, or calls `tile`."""
+    am, acc = TYPES[kind.a][0], kind.acc
+    heights = kind.tile.heights
+    top = heights[0]
+
+    def emit(height, i, rows):
+        panel = f.at(acc, "%pa", f.mul(i, k))
+        if tile is not None:
+            tile(height, rows, i, panel)
+        else:
+            f.do(f"call void @pack_{kind.a}(ptr {f.at(am, source, f.mul(i, '%rsa'))}, i64 %rsa, i64 %csa, i64 {rows}, i64 {k}, ptr {panel}, i64 {height})")
+
+    whole = f.mul(f.div(m, top), top)
+    with f.loop(0, whole, top) as i:
+        emit(top, i, str(top))
+    rest = f.sub(m, whole)
+
+    def pick(options):
+        if len(options) == 1:
+            emit(options[0], whole, rest)
+        else:
+            f.choose(f.compare("sgt", rest, options[1]), lambda: emit(options[0], whole, rest), lambda: pick(options[1:]))
+
+    with f.when(f.compare("sgt", rest, 0)):
+        pick(heights)
+
+
+def batch_offsets(f: Function, index, first_word: int, dims, operands: int) -> list[str]:
+    """Splits a batch index over the batch dimensions of the descriptor: the operands' offsets in elements."""
+    left = f.variable("i64", index)
+    sums = [f.variable("i64", 0) for _ in range(operands)]
+    with f.loop(0, dims) as d:
+        word = f.at("i64", "%desc", f.add(f.mul(d, operands + 1), first_word))
+        size, here = f.load("i64", word), f.load("i64", left)
+        digit = f.rem(here, size)
+        f.store("i64", f.div(here, size), left)
+        for o in range(operands):
+            stride = f.load("i64", f.at("i64", word, o + 1))
+            f.store("i64", f.add(f.load("i64", sums[o]), f.mul(digit, stride)), sums[o])
+    return [f.load("i64", s) for s in sums]
+
+
+def kernel(kind: Kind) -> Function:
+    """The entry: work items are (batch, rectangle of C); part p of n takes its share of them."""
+    acc = kind.acc
+    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
+    word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
+    begin = f.div(f.mul(word["items"], "%part"), "%parts")
+    end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
+    names = ["c", "a", "b"] + (["i"] if kind.epilogue == "add" else [])
+    slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for n, name in enumerate(names)}
+    scalars = scalar_slots(f, kind, len(names))
+    with f.when(f.compare("slt", begin, end)):
+        cell = f.variable("ptr", f.variable(f"[{STACK} x i8]", align=64))
+        large = f.compare("sgt", word["scratch"], STACK)
+        with f.when(large):
+            f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {word['scratch']})")
+        scratch = f.load("ptr", cell)
+        at = {name: f.at("i8", scratch, word[name]) for name in ("at_b", "at_p", "at_tile")}
+        down, across = f.ceil_div(word["m"], word["rows"]), f.ceil_div(word["n"], word["cols"])
+        each = f.mul(down, across)
+        with f.loop(begin, end) as item:
+            offsets = batch_offsets(f, f.div(item, each), BATCH, word["batch_dims"], 4)
+            inside = f.rem(item, each)
+            m0, n0 = f.mul(f.div(inside, across), word["rows"]), f.mul(f.rem(inside, across), word["cols"])
+            m, n = f.min(word["rows"], f.sub(word["m"], m0)), f.min(word["cols"], f.sub(word["n"], n0))
+            corner = {}
+            for name, offset in zip("abci", offsets):
+                if name == "i" and "i" not in slot:
+                    corner["i"] = "null"
+                    continue
+                memory = TYPES[getattr(kind, name)][0]
+                here = offset
+                if name != "b":
+                    here = f.add(here, f.mul(m0, word["rs" + name]))
+                if name != "a":
+                    here = f.add(here, f.mul(n0, word["cs" + name]))
+                corner[name] = f.at(memory, slot[name], here)
+            strides = ", ".join(f"i64 {word[s]}" for s in ("rsa", "csa", "rsb", "csb", "rsc", "csc", "rsi", "csi"))
+            f.do(
+                f"call void @rectangle(i64 {m}, i64 {n}, i64 {word['k']}, ptr {corner['a']}, ptr {corner['b']}, ptr {corner['c']}, ptr {corner['i']}, {strides}, "
+                f"i64 {word['kc']}, i64 {word['mc']}, i64 {word['nc']}, ptr {scratch}, ptr {at['at_b']}, ptr {at['at_p']}, ptr {at['at_tile']}, "
+                f"{acc} {scalars[0]}, {acc} {scalars[1]})"
+            )
+        with f.when(large):
+            f.do(f"call void @free(ptr {scratch})")
+    return f
+
+
+def scalar_slots(f: Function, kind: Kind, first: int) -> list[str]:
+    """alpha and beta from the slots: doubles for floating products, i64 for integer ones."""
+    acc = kind.acc
+    wanted = {"": 0, "scale": 1, "add": 2}[kind.epilogue]
+    values = []
+    for n in range(2):
+        if n >= wanted:
+            values.append("0.0" if is_float(acc) else "0")
+            continue
+        given = "double" if is_float(acc) else "i64"
+        value = f.load(given, f.at("i64", "%slots", first + n))
+        if acc == "float":
+            value = f.op(f"fptrunc double {value} to float")
+        elif acc == "i32":
+            value = f.op(f"trunc i64 {value} to i32")
+        values.append(value)
+    return values
