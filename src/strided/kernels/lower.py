@@ -467,7 +467,7 @@ class Lowering:
         differ = self._node(None, [self._compare("lt", r, zero), self._compare("lt", b, zero)], "xor")
         return self._node(None, [self._compare("ne", r, zero), differ], "and")
 
-    def _frem(self, a, b): return Value(self.body(f"frem {IR[a.type]} {a.text}, {b.text}"), a.type)
+    def _frem(self, a, b): return self._library("fmod", a, b)
 
     # ---- calls ----
 

@@ -1,21 +1,26 @@
 """The map template: every element of the results is an expression of the elements of the inputs at the same place of a strided space.
 
-Holds the choice of loop order, the loop's code and its descriptor. Does not know operators, promotion or broadcasting: layouts come broadcast,
+Holds the choice of loop order, the loops' code and their descriptors. Does not know operators, promotion or broadcasting: layouts come broadcast,
 `compute` says in which dtype to calculate, and the expression says what. Transposing copies go through `index.py`'s tiles.
 
-A kernel is specialised on the expression, the dtypes and how each operand moves in the innermost loop ("c" next to each other, "s" stays, "g" any
-other stride); sizes and strides are words of the descriptor:
-flat    n, then one inner stride an operand
-nested  rows, inner n, dims, split, inner strides, then the walk table of the outer dimensions
+A kernel is two loops, rows of elements, specialised on the expression, the dtypes and how each operand moves along a row ("c" next to each other,
+"s" stays, "g" any other stride, "i" counts positions); sizes and strides are words of the descriptor. Spaces of more dimensions are walked by one
+kernel for all, `walker_text`, that calls the two loops for each of their outer places.
+
+Words of the two loops: elements a row, rows, how parts share (0: rows; ALIGN - 1: elements of each row), the operands' steps along a row, their
+steps from row to row.
+Words of the walker: address of the loops, outer places, dims, slots, whether parts share the places (1) or are handed on (0), where the loops'
+descriptor starts, the walk table of the outer dimensions, then the loops' descriptor with its header.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ..layout import collapse
 from . import expr as E
 from . import jit, native
-from .loops import Body, walk_table
+from .loops import MAX_DIMS, Body, walk_table
 from .lower import ITEMSIZE, MEMORY, Lowering, Value, compute_type, name_of
 
 GRAIN = 1 << 15       # additions a part should have at least
@@ -40,24 +45,38 @@ def build_map(exprs: Sequence[E.Expr] | E.Expr, outs: Sequence[tuple], ins: Sequ
     kinds, strides = _operands(shape, outs, ins)
     sizes, strides = _loop_order(shape, strides, len(outs))
     classes = "".join(_inner_class(k, s[-1], sizes[-1]) for k, s in zip(kinds, strides))
-    flat = len(sizes) == 1
     in_compute = tuple(None if c is None else name_of(c) for c in (compute if isinstance(compute, tuple | list) else [compute] * len(ins)))
     in_kinds = tuple(f"param {i[1]}" if i[0] == "param" else "index" if i[0] == "index" else name_of(i[0]) for i in ins)
     out_names = tuple(name_of(dtype) for dtype, _ in outs)
-    key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes, flat)
-    address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes, flat))
-    inner, rows = sizes[-1], 1
-    for n in sizes[:-1]:
-        rows *= n
-    parts, long = _split(exprs, rows * inner, classes, sum(ITEMSIZE[k] for k in kinds if k != "index"), threads)
-    steps = [s[-1] for s in strides]
-    if flat:
-        words = [inner, *steps]
-    else:
-        split_inner = rows < 8 * parts and inner >= 4 * ALIGN * parts
-        words = [rows, inner, len(sizes) - 1, int(split_inner), *steps, *walk_table(sizes[:-1], [s[:-1] for s in strides])]
+    key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes)
+    address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes))
+    parts, long = _split(exprs, math.prod(sizes), classes, sum(ITEMSIZE[k] for k in kinds if k != "index"), threads)
     slots = len(outs) + sum(i[0] != "index" for i in ins)
-    return native.pack_desc(address, slots, parts, long, result_bytes, words)
+    inner, rows = sizes[-1], sizes[-2] if len(sizes) > 1 else 1
+    steps = [s[-1] for s in strides]
+    row_steps = [s[-2] if len(sizes) > 1 else 0 for s in strides]
+    words = [inner, rows, ALIGN - 1 if rows < 8 * parts else 0, *steps, *row_steps]
+    if len(sizes) <= 2 and "i" not in classes:
+        return native.pack_desc(address, slots, parts, long, result_bytes, words)
+    return _walked(address, slots, parts, long, result_bytes, words, sizes[:-2], _slot_strides(ins, len(outs), strides))
+
+
+def _walked(address, slots, parts, long, result_bytes, words, sizes, strides):
+    """Descriptor of the walker around the two loops. `strides`: one sequence of byte strides a slot, positions behind the others."""
+    places = math.prod(sizes)
+    table = walk_table(sizes, [s[:len(sizes)] for s in strides])
+    walker = jit.compile_kernel(("map walker",), walker_text)
+    head = [address, places, len(sizes), len(strides), int(places >= 8 * parts), 8 + 6 + len(table)]
+    return native.pack_desc(walker, slots, parts, long, result_bytes, [*head, *table, *[0] * 8, *words])
+
+
+def _slot_strides(ins, outputs, strides):
+    """The strides of what each slot holds: none for scalars; positions have virtual slots at the end."""
+    moving = iter(strides[outputs:])
+    real, positions = list(strides[:outputs]), []
+    for i in ins:
+        (positions if i[0] == "index" else real).append((0,) * len(strides[0]) if i[0] == "param" else next(moving))
+    return real + positions
 
 
 def _operands(shape, outs, ins):
@@ -102,94 +121,122 @@ def _split(exprs, numel, classes, bytes_each, threads):
     return parts, numel * cost * 0.2 > LONG
 
 
-def map_text(exprs, out_names, in_kinds, in_compute, classes, flat) -> str:
-    """IR text of the kernel."""
+def map_text(exprs, out_names, in_kinds, in_compute, classes) -> str:
+    """IR text of the two loops."""
     b = Body()
     lowering = Lowering(b)
+    outputs = len(out_names)
     names = [*out_names, *(k for k in in_kinds if not k.startswith("param"))]  # operands that move
-    pointers, env, slot = [b.slot(k) for k in range(len(out_names))], {}, len(out_names)
-    moving = []  # which input each further operand is
+    env: dict[E.Expr, Value] = {}
+    starts, inputs = [b.slot(k) for k in range(outputs)], []  # inputs: (operand, index of the input)
+    slot, virtual = outputs, outputs + sum(k != "index" for k in in_kinds)
     for i, kind in enumerate(in_kinds):
         if kind.startswith("param"):
             real = kind.endswith("f64")
             env[E.param(i)] = Value(b.slot(slot, "double" if real else "i64"), "weak float" if real else "weak int")
             slot += 1
-        else:
-            moving.append(i)
-            pointers.append(None if kind == "index" else b.slot(slot))
-            slot += kind != "index"
-    operands = _Operands(b, lowering, names, classes, moving, in_compute, len(out_names))
-    if flat:
-        steps = [b.word(1 + k) for k in range(len(names))]
-        low, high = _share_inner(b, b.word(0))
-        operands.loop(exprs, dict(env), pointers, [0] * len(names), steps, low, high)
-    else:
-        rows, inner, dims, split = (b.word(i) for i in range(4))
-        steps = [b.word(4 + k) for k in range(len(names))]
-        by_inner = b(f"icmp ne i64 {split}, 0")
-        low, high = _share_inner(b, inner)
-        low, high = b.select(by_inner, low, 0), b.select(by_inner, high, inner)
-        first, last = b.share(rows)
-        first, last = b.select(by_inner, 0, first), b.select(by_inner, rows, last)
-        with b.walk(4 + len(names), dims, len(names), first, last) as (_, offsets, _):
-            bases = [None if p is None else b.at(p, offset) for p, offset in zip(pointers, offsets)]
-            operands.loop(exprs, dict(env), bases, offsets, steps, low, high)
-    return b.text(lowering.definitions())
+            continue
+        inputs.append((len(starts), i))
+        starts.append(b.slot(virtual, "i64") if kind == "index" else b.slot(slot))
+        virtual, slot = virtual + (kind == "index"), slot + (kind != "index")
+    n, rows = b.word(0), b.word(1)
+    steps = [b.word(3 + k) for k in range(len(names))]
+    row_steps = [b.word(3 + len(names) + k) for k in range(len(names))]
 
+    def bind(values, i, value):
+        values[E.param(i)] = value if in_compute[i] is None else lowering.convert(value, compute_type(in_compute[i]))
 
-def _share_inner(b: Body, n: str) -> tuple[str, str]:
-    """This part's range of the inner loop; cuts fall on multiples of ALIGN, the last part takes the rest."""
-    low, high = b.cell("i64", "0"), b.cell("i64", n)
-    with b.when(b("icmp ne i64 %parts, 1")):
-        following = b.add("%part", 1)
-        cut = b.div(b.mul(n, following), "%parts")
-        start = b.div(b.mul(n, "%part"), "%parts")
-        low.set(b(f"and i64 {start}, {-ALIGN}"))
-        last = b(f"icmp eq i64 {following}, %parts")
-        high.set(b.select(last, n, b(f"and i64 {cut}, {-ALIGN}")))
-    return low.get(), high.get()
-
-
-class _Operands:
-    """Everything the innermost loop reads and writes."""
-
-    def __init__(self, b, lowering, names, classes, moving, in_compute, outputs):
-        self.b, self.lowering, self.names, self.classes = b, lowering, names, classes
-        self.inputs = list(zip(range(outputs, len(names)), moving))  # (operand, input index)
-        self.compute, self.outputs = in_compute, outputs
-
-    def loop(self, exprs, env, bases, offsets, steps, low, high):
-        b, lowering = self.b, self.lowering
-        for k, i in self.inputs:
-            if self.classes[k] == "s":
-                self.bind(env, i, lowering.load(self.names[k], bases[k]))
-        access, mark = _parallel(b)
-        with b.loop(low, high, extra=mark) as at:
-            inside = dict(env)
-            for k, i in self.inputs:
-                if self.classes[k] == "i":
-                    self.bind(inside, i, Value(b.add(offsets[k], b.mul(at, steps[k])), "int64"))
-                elif self.classes[k] != "s":
-                    self.bind(inside, i, lowering.load(self.names[k], self.place(k, bases, steps, at), access))
-            results = [lowering.emit(e, inside) for e in exprs]  # every load before the first store: results may lie on inputs
-            for k, result in enumerate(results):
-                lowering.store(self.names[k], result, self.place(k, bases, steps, at), access)
-
-    def bind(self, env, i, value):
-        env[E.param(i)] = value if self.compute[i] is None else self.lowering.convert(value, compute_type(self.compute[i]))
-
-    def place(self, k, bases, steps, at):
-        b = self.b
-        if self.classes[k] == "c":
-            memory = "i16" if ITEMSIZE[self.names[k]] == 2 else MEMORY[self.names[k]]
+    def place(k, bases, at):
+        if classes[k] == "c":
+            memory = "i16" if ITEMSIZE[names[k]] == 2 else MEMORY[names[k]]
             return b(f"getelementptr inbounds {memory}, ptr {bases[k]}, i64 {at}")
         return b.at(bases[k], b.mul(at, steps[k]))
 
+    low, high, first, last = _share(b, n, rows)
+    with b.when(b(f"icmp slt i64 {low}, {high}")), b.loop(first, last) as row:
+        bases = [(b.add if c == "i" else b.at)(start, b.mul(row, step)) for start, step, c in zip(starts, row_steps, classes)]
+        around = dict(env)
+        for k, i in inputs:
+            if classes[k] == "s":
+                bind(around, i, lowering.load(names[k], bases[k]))
+        access, mark = b.parallel()  # iterations are independent: no overlap checks when vectorising
+        with b.loop(low, high, extra=mark) as at:
+            inside = dict(around)
+            for k, i in inputs:
+                if classes[k] == "i":
+                    bind(inside, i, Value(b.add(bases[k], b.mul(at, steps[k])), "int64"))
+                elif classes[k] != "s":
+                    bind(inside, i, lowering.load(names[k], place(k, bases, at), access))
+            results = [lowering.emit(e, inside) for e in exprs]  # every load before the first store: results may lie on inputs
+            for k, result in enumerate(results):
+                lowering.store(names[k], result, place(k, bases, at), access)
+    return b.text(lowering.definitions())
 
-def _parallel(b: Body) -> tuple[str, str]:
-    """Metadata of accesses and of the loop: iterations are independent, and worth vectorising whatever LLVM's cost model thinks."""
-    access, _ = b.parallel()
-    group = access.split()[-1]
-    n = int(group[1:])
-    b.tail += [f'!{n + 3} = !{{!"llvm.loop.vectorize.enable", i1 true}}', f"!{n + 4} = distinct !{{!{n + 4}, !{n + 1}, !{n + 3}}}"]
-    return access, f", !llvm.loop !{n + 4}"
+
+def _share(b: Body, n: str, rows: str) -> list[str]:
+    """This part's range of elements and of rows; equal shares, cut within rows at multiples of ALIGN."""
+    cells = [b.cell("i64", value) for value in ("0", n, "0", rows)]
+    with b.when(b("icmp ne i64 %parts, 1")):
+        mask = b.word(2)
+        within = b(f"icmp ne i64 {mask}, 0")
+        total = b.select(within, n, rows)
+        share = b.add(b.div(b.sub(b.add(total, "%parts"), 1), "%parts"), mask)
+        share = b(f"and i64 {share}, {b(f'xor i64 {mask}, -1')}")
+        low = b.min(b.mul(share, "%part"), total)
+        high = b.min(b.add(low, share), total)
+        for cell, value in zip(cells, (b.select(within, low, 0), b.select(within, high, n), b.select(within, 0, low), b.select(within, rows, high))):
+            cell.set(value)
+    return [cell.get() for cell in cells]
+
+
+def walker_text() -> str:
+    """IR text of the walk over outer dimensions: moves a copy of the slots from place to place and calls the two loops there."""
+    b = Body()
+    places, dims, slots, shared, start = (b.word(i) for i in range(1, 6))
+    loops = b.load("ptr", b("getelementptr i64, ptr %desc, i64 8"))
+    inner = b(f"getelementptr i64, ptr %desc, i64 {start}")
+    own = b.cell(f"[{2 * native.MAX_SLOTS} x i64]").name
+    counters = b.cell(f"[{MAX_DIMS} x i64]").name
+    given = b.load("i64", b("getelementptr i64, ptr %desc, i64 1"))
+    with b.loop(0, slots) as k:
+        value = b.cell("i64", "0")
+        with b.when(b(f"icmp slt i64 {k}, {given}")):
+            value.set(b.load("i64", b(f"getelementptr i64, ptr %slots, i64 {k}")))
+        b.store("i64", value.get(), b(f"getelementptr i64, ptr {own}, i64 {k}"))
+    by_place = b(f"icmp ne i64 {shared}, 0")
+    low, high = b.share(places)
+    low, high = b.select(by_place, low, 0), b.select(by_place, high, places)
+    part, parts = b.select(by_place, 0, "%part"), b.select(by_place, 1, "%parts")
+    width = b.add(slots, 1)
+
+    def move(entry, times):
+        """Moves every slot `times` strides along the dimension whose table entry is `entry`."""
+        with b.loop(0, slots) as k:
+            cell = b(f"getelementptr i64, ptr {own}, i64 {k}")
+            step = b.mul(b.word(b.add(b.add(entry, k), 1)), times)
+            b.store("i64", b.add(b.load("i64", cell), step), cell)
+
+    rest = b.cell("i64", low)
+    with b.loop(0, dims) as d:
+        entry = b.add(b.mul(d, width), 6)
+        size, value = b.word(entry), rest.get()
+        at = b(f"urem i64 {value}, {size}")
+        rest.set(b.div(value, size))
+        b.store("i64", at, b(f"getelementptr i64, ptr {counters}, i64 {d}"))
+        move(entry, at)
+    with b.loop(low, high):
+        b.do(f"call void {loops}(ptr {inner}, ptr {own}, i64 {part}, i64 {parts})")
+        d = b.cell("i64", "0")
+        with b.loop_while() as unless:
+            at = d.get()
+            unless(b(f"icmp slt i64 {at}, {dims}"))
+            entry = b.add(b.mul(at, width), 6)
+            counter = b(f"getelementptr i64, ptr {counters}, i64 {at}")
+            size, value = b.word(entry), b.add(b.load("i64", counter), 1)
+            b.store("i64", value, counter)
+            move(entry, 1)
+            unless(b(f"icmp sge i64 {value}, {size}"))
+            b.store("i64", "0", counter)
+            move(entry, b.sub(0, size))
+            d.add("1")
+    return b.text()
