@@ -25,3 +25,15 @@ def expand_mismatch(shape, target, dim):
         f"The expanded size of the tensor ({target[dim]}) must match the existing size ({own}) at non-singleton dimension {dim}.  "
         f"Target sizes: {list(target)}.  Tensor sizes: {list(shape)}"
     )
+
+
+def check_devices(name, tensors):
+    """The one device of several tensors; 0-d CPU tensors mix with any. Raises RuntimeError naming both devices."""
+    device = tensors[0].device
+    for t in tensors[1:]:
+        if t.device != device:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {device} and {t.device}!"
+                f"\n  in {name}: " + ", ".join(f"{list(x.shape)} on {x.device}" for x in tensors) + f"\n  Move one of them: x.to('{device}')."
+            )
+    return device

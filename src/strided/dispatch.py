@@ -1,0 +1,219 @@
+"""From an operator and its tensors to a finished call: launching, the hooks that see every operator, the event they send.
+
+Holds the switch that keeps the normal path free (`HOOKS.active`), the thread's context (autocast, inference, phase), and `Event`. It knows no operator.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .kernels.native import PlanCache, launch, launch_new
+from .tensor import Spec, Tensor, wrap
+
+__all__ = ["CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call", "launch", "launch_new", "listen", "phase", "set_autocast", "set_inference", "tensors_in"]
+
+
+class _Hooks:
+    """`active`: whether any thread wants operators to go through `hooked_call`. Counted, so that nested users do not switch each other off."""
+
+    __slots__ = ("active", "users", "listeners")
+
+    def __init__(self):
+        self.active = False
+        self.users = 0
+        self.listeners: tuple[Callable[[Event], None], ...] = ()
+
+    def acquire(self):
+        self.users += 1
+        self.active = True
+
+    def release(self):
+        self.users -= 1
+        self.active = self.users > 0
+
+
+HOOKS = _Hooks()
+
+
+class _Context(threading.local):
+    autocast_dtype: Any = None  # the dtype that "lower" operators run in, or None
+    inference = False
+    depth = 0  # > 0 inside an operator: only the outermost one is seen
+    phase = "forward"
+
+
+CONTEXT = _Context()
+
+
+class TensorInfo:
+    """What an event says of a tensor: `shape, strides` (elements), `dtype, device, storage_id, offset` (elements), `nbytes` (its elements'), `storage_nbytes`, `requires_grad`."""
+
+    __slots__ = ("shape", "strides", "dtype", "device", "storage_id", "offset", "nbytes", "storage_nbytes", "requires_grad", "is_contiguous")
+
+    def __init__(self, t: Tensor):
+        spec = t.spec
+        self.shape, self.strides, self.dtype, self.device = spec.shape, spec.strides, spec.dtype, spec.device
+        self.storage_id = id(t.mem)
+        self.offset = t.storage_offset()
+        self.nbytes = spec.nbytes
+        self.storage_nbytes = t.mem.nbytes
+        self.requires_grad = t._tracked
+        self.is_contiguous = spec.is_contiguous
+
+    def __repr__(self):
+        return f"{self.dtype}{list(self.shape)} strides {self.strides}"
+
+
+class Event:
+    """One operator's call. See docs/architecture.md, "Seeing"."""
+
+    __slots__ = ("op", "entry", "args", "kwargs", "inputs", "outputs", "kind", "reason", "bytes_allocated", "bytes_read", "bytes_written", "flops", "expanded", "phase")
+
+    def __init__(self, entry, args, kwargs, result):
+        self.op, self.entry, self.args, self.kwargs = entry.name, entry, args, kwargs
+        inputs, outputs = tensors_in((args, kwargs)), tensors_in(result)
+        self.inputs = [TensorInfo(t) for t in inputs]
+        self.outputs = [TensorInfo(t) for t in outputs]
+        self.phase = CONTEXT.phase
+        memory_in = {id(t.mem) for t in inputs}
+        same = {id(t) for t in inputs}
+        fresh = {id(t.mem): t.mem.nbytes if t.mem.data else t.spec.nbytes for t in outputs if id(t.mem) not in memory_in}
+        self.bytes_allocated = sum(fresh.values())
+        self.expanded = []
+        self.reason = None
+        if entry.inplace_form or any(id(t) in same for t in outputs) and entry.writes:
+            self.kind = "inplace"
+        elif outputs and not fresh:
+            self.kind = "view"
+        elif not inputs:
+            self.kind = "create"
+        elif entry.moves:
+            self.kind = "copy"
+            self.reason = entry.reason(inputs, outputs, args, kwargs) if entry.reason else None
+        else:
+            self.kind = "compute"
+        moved = self.kind != "view" and bool(outputs)
+        self.bytes_read = sum(_bytes_touched(t) for t in inputs) if moved or not outputs else 0
+        self.bytes_written = sum(t.spec.nbytes for t in outputs) if moved else 0
+        self.flops = int(entry.flops(args, kwargs, result)) if entry.flops and self.kind != "view" else 0
+        if entry.pointwise and outputs:
+            shape = outputs[0].shape
+            self.expanded = [i for i, t in enumerate(inputs) if t.shape != shape]
+
+
+def _bytes_touched(t: Tensor) -> int:
+    """Distinct bytes behind a tensor: an expanded dimension is read from one place."""
+    count = 1
+    for size, stride in zip(t.spec.shape, t.spec.strides):
+        if stride or size == 0:
+            count *= size
+    return count * t.spec.itemsize
+
+
+def tensors_in(value: Any, found: list[Tensor] | None = None) -> list[Tensor]:
+    """Every tensor in nested lists, tuples and dicts, in order, each once."""
+    if found is None:
+        found = []
+        _collect(value, found, set())
+    return found
+
+
+def _collect(value, found, seen):
+    if isinstance(value, Tensor):
+        if id(value) not in seen:
+            seen.add(id(value))
+            found.append(value)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            _collect(item, found, seen)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _collect(item, found, seen)
+
+
+# Set by ops: casts the arguments of an operator by its autocast rule.
+autocast_arguments: Callable[[Any, tuple, dict], tuple[tuple, dict]] | None = None
+
+
+def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """The slow way through an operator, taken while any hook is on: autocast, run, mark inference results, tell the listeners."""
+    context = CONTEXT
+    if context.depth:
+        return function(*args, **kwargs)
+    if context.autocast_dtype is not None and entry.autocast is not None and autocast_arguments is not None:
+        args, kwargs = autocast_arguments(entry, args, kwargs)
+    context.depth = 1
+    try:
+        result = function(*args, **kwargs)
+    finally:
+        context.depth = 0
+    if context.inference:
+        for t in tensors_in(result):
+            if not hasattr(t, "_inference") and t._base is None or not t._tracked:
+                t._inference = True
+    if HOOKS.listeners:
+        event = Event(entry, args, kwargs, result)
+        for callback in HOOKS.listeners:
+            callback(event)
+    return result
+
+
+class listen:
+    """Context manager: calls `callback(event)` once an operator while it is open. Listeners see the operators of every thread."""
+
+    def __init__(self, callback: Callable[[Event], None]):
+        self.callback = callback
+
+    def __enter__(self):
+        HOOKS.listeners = (*HOOKS.listeners, self.callback)
+        HOOKS.acquire()
+        return self
+
+    def __exit__(self, *exc):
+        listeners = list(HOOKS.listeners)
+        listeners.remove(self.callback)
+        HOOKS.listeners = tuple(listeners)
+        HOOKS.release()
+
+
+class phase:
+    """Context manager: events inside carry this phase ("backward" in the autograd engine)."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __enter__(self):
+        self.before = CONTEXT.phase
+        CONTEXT.phase = self.name
+
+    def __exit__(self, *exc):
+        CONTEXT.phase = self.before
+
+
+def set_inference(on: bool) -> None:
+    """Inference mode marks results, which only the hooked path can do."""
+    if CONTEXT.inference is not on:
+        CONTEXT.inference = on
+        HOOKS.acquire() if on else HOOKS.release()
+
+
+def set_autocast(dtype: Any) -> None:
+    """The dtype that autocast runs "lower" operators in on this thread, or None for off."""
+    before, CONTEXT.autocast_dtype = CONTEXT.autocast_dtype, dtype
+    if (before is None) is not (dtype is None):
+        HOOKS.release() if dtype is None else HOOKS.acquire()
+
+
+def run(desc: bytes | None, spec: Spec, *slots: int | float) -> Tensor:
+    """A fresh result of `spec` computed by a `launch_new` plan (None on the meta device: shapes only)."""
+    if desc is None:
+        return wrap(spec, meta_storage(spec), 0)
+    memory = launch_new(desc, *slots)
+    return wrap(spec, memory, memory.data)
+
+
+def meta_storage(spec: Spec):
+    from .kernels.native import wrap_storage
+
+    return wrap_storage(0, spec.nbytes, None)

@@ -1,0 +1,505 @@
+"""Pointwise operators from one expression: plans, the eager fast path, gradients, in-place forms.
+
+Holds the machinery; the operators themselves are listed in pointwise.py. A `Pointwise` object is an operator without a name in the table: the
+derivatives of operators are such objects too, made from the expression graph when first needed.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes, errors
+from ..autograd import Node, check_inplace, record, record_inplace, tracking
+from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
+from ..kernels import expr as E
+from ..kernels.map import build_map
+from ..layout import broadcast_shapes, result_strides
+from ..tensor import Spec, Tensor, wrap
+from . import table
+from .table import TABLE, Entry
+
+_new = object.__new__
+_SCALARS = frozenset((float, int, bool))
+_SCALAR_SLOT = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64")}
+
+
+class Plan:
+    """How to compute one operator on operands of given kinds: descriptor (None on meta), the result's spec, the dtype computed in."""
+
+    __slots__ = ("desc", "spec", "common")
+
+    def __init__(self, desc, spec, common):
+        self.desc, self.spec, self.common = desc, spec, common
+
+
+class Pointwise:
+    """An operator given by an expression over its operands.
+
+    kind: how the result's dtype follows from the operands' common one: "promote" (the same), "float" (integers become the default float),
+    "compare" (bool), "bool" (bool, operands used as they are). node: the autograd node class's name, or None where nothing is to be recorded.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], arity: int, kind: str = "promote", node: str | None = None, result: Callable[[Any], Any] | None = None):
+        self.name, self.arity, self.kind, self.node_name = name, arity, kind, node
+        self.expr = E.trace(function, arity)
+        self.flops = E.flops(self.expr)
+        self.plans = PlanCache()
+        self.inplace_plans = PlanCache()
+        self.vjps: dict[int, Any] = {}
+        self.recipes: dict[tuple, Recipe] = {}
+        self.gradient: Callable[..., Any] | None = None  # an expression over (g, *operands, result) an operand, where the derived one is not wanted
+        self._node_class: type[Node] | None = None
+
+    # ---- planning -----------------------------------------------------------------------------------------------------
+
+    def common_dtype(self, operands) -> dtypes.DType:
+        """The dtype to compute in. Raises TypeError for an operand that is no tensor and no number."""
+        common = dtypes.result_type(*operands)
+        if self.kind == "float" and not (common.is_floating_point or common.is_complex):
+            common = dtypes.get_default_dtype()
+        return common
+
+    def plan(self, operands: tuple, into: Tensor | None = None) -> Plan:
+        """The plan for operands of these kinds; `into`: the tensor that the result is written to."""
+        tensors = [t for t in operands if isinstance(t, Tensor)]
+        device = errors.check_devices(self.name, tensors) if len(tensors) > 1 else tensors[0].device
+        common = self.common_dtype(operands)
+        for t in (*tensors, *((into,) if into is not None else ())):
+            if t.dtype.code < 0:
+                raise NotImplementedError(f'"{self.name}" not implemented for \'{t.dtype.scalar_name}\': convert to float32 first, as in x.float()')
+        result_dtype = dtypes.bool_ if self.kind in ("compare", "bool") else common
+        shape = broadcast_shapes(*[t.shape for t in tensors])
+        if into is None:
+            layout = result_strides(shape, *[t.spec.layout for t in tensors])
+        else:
+            if into.shape != shape:
+                raise RuntimeError(f"output with shape {list(into.shape)} doesn't match the broadcast shape {list(shape)}")
+            if not dtypes.can_cast(result_dtype, into.dtype):
+                raise RuntimeError(f"result type {result_dtype.scalar_name} can't be cast to the desired output type {into.dtype.scalar_name}")
+            layout, result_dtype = into.spec.layout, into.dtype
+        spec = Spec.of(layout, result_dtype, device)
+        if spec.is_meta:
+            return Plan(None, spec, common)
+        ins, compute = [], []
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                ins.append((operand.dtype, operand.spec.layout.expand(shape)))
+                compute.append(None if operand.dtype is common or self.kind == "bool" else common)
+            else:
+                ins.append(_SCALAR_SLOT[type(operand)])
+                compute.append(None)
+        desc = build_map(self.expr, [(result_dtype, layout)], ins, compute=compute, result_bytes=0 if into is not None else spec.nbytes)
+        return Plan(desc, spec, common)
+
+    # ---- calling ------------------------------------------------------------------------------------------------------
+
+    def compute(self, *operands) -> Tensor:
+        """The result, without recording."""
+        key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
+        plan = self.plans.get(key)
+        if plan is None:
+            operands = tuple(_number(o) for o in operands)
+            key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
+            plan = self.plans.get(key) or self.plans.put(key, self.plan(operands))
+        return run(plan.desc, plan.spec, *[o.ptr if isinstance(o, Tensor) else o for o in operands])
+
+    def __call__(self, *operands) -> Tensor:
+        out = self.compute(*operands)
+        if self.node_name is not None and tracking(*operands):
+            self.record(operands, out)
+        return out
+
+    def record(self, operands: tuple, out: Tensor) -> None:
+        if not out.spec.dtype.is_floating_point and not out.spec.dtype.is_complex:
+            return
+        recipe = self.recipe(tuple([isinstance(o, Tensor) and (o._tracked or o._base is not None and o._base._tracked) for o in operands]))
+        everything = (*operands, out)
+        record(self.node_class, operands, out, tuple([everything[i] for i in recipe.saves]), recipe=recipe, operands=_outline(operands))
+
+    def into(self, x: Tensor, *others) -> Tensor:
+        """Writes the result into x, the first operand; history and version follow."""
+        check_inplace(x, *others)
+        others = tuple(_number(o) for o in others)
+        key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in (x, *others)])
+        plan = self.inplace_plans.get(key)
+        if plan is None:
+            plan = self.inplace_plans.put(key, self.plan((x, *others), into=x))
+        track = self.node_name is not None and tracking(x, *others)
+        old = x
+        if track:
+            recipe = self.recipe(tuple([isinstance(o, Tensor) and (o._tracked or o._base is not None and o._base._tracked) for o in (x, *others)]))
+            if 0 in recipe.saves:
+                old = self_copy(x)  # the gradient needs x as it was
+        if plan.desc is not None:
+            check_overlap(x)
+            addresses = []
+            for o in others:
+                if isinstance(o, Tensor):
+                    if o.mem is x.mem and (o.ptr != x.ptr or o.spec.layout is not x.spec.layout):
+                        o = self_copy(o)  # another window of the memory being written
+                    addresses.append(o)
+                else:
+                    addresses.append(o)
+            launch(plan.desc, x.ptr, x.ptr, *[o.ptr if isinstance(o, Tensor) else o for o in addresses])
+        x.mem.version += 1
+        if track:
+            everything = (old, *others, x)
+            record_inplace(self.node_class, (x, *others), x, tuple([everything[i] for i in recipe.saves]), recipe=recipe, operands=_outline((x, *others)))
+        return x
+
+    # ---- gradients ----------------------------------------------------------------------------------------------------
+
+    @property
+    def node_class(self) -> type[Node]:
+        if self._node_class is None:
+            from ..autograd import backward
+
+            self._node_class = backward(self.node_name)(_apply)
+        return self._node_class
+
+    def vjp(self, i: int):
+        """The gradient of operand i as (operator, operand numbers): -1 stands for the incoming gradient, `arity` for the result. PASS: the gradient itself; ZERO: none."""
+        found = self.vjps.get(i)
+        if found is None:
+            found = self.vjps[i] = self._derive(i)
+        return found
+
+    def _derive(self, i: int):
+        n = self.arity
+        g = E.param(n)
+        if self.gradient is not None:
+            # the expression's own parameters: 0 the gradient, 1… the operands, then the result
+            chosen = self.gradient(i)
+            if chosen is None:
+                return ZERO
+            expression = chosen(g, *[E.param(k) for k in range(n)], E.param(n + 1))
+        else:
+            (expression,) = E.gradients(self.expr, g, (i,))
+            if self.expr.op not in ("param", "constant"):
+                expression = _substitute(expression, self.expr, E.param(n + 1))  # the result is at hand: need not be computed again
+        if expression is g:
+            return PASS
+        if expression.op == "constant":
+            return ZERO
+        used = sorted(set(E.free_inputs(expression)))
+        renumbered = _renumber(expression, {k: place for place, k in enumerate(used)})
+        label = f"{self.name}_vjp{i}"
+        operator = Pointwise(label, lambda *a: renumbered, len(used), "promote", node=_node_name(self.name) + "Backward")
+        return operator, tuple(-1 if k == n else n if k == n + 1 else k for k in used)
+
+    def recipe(self, wanted: tuple) -> Recipe:
+        """What to save and how to compute gradients, for operands of which `wanted` says which want one."""
+        found = self.recipes.get(wanted)
+        if found is None:
+            terms = [self.vjp(i) if want else None for i, want in enumerate(wanted)]
+            needed = sorted({k for term in terms if isinstance(term, tuple) for k in term[1] if k >= 0})
+            found = self.recipes[wanted] = Recipe(tuple(needed), terms)
+        return found
+
+
+class Recipe:
+    __slots__ = ("saves", "terms")
+
+    def __init__(self, saves, terms):
+        self.saves, self.terms = saves, terms
+
+
+PASS, ZERO = "pass", "zero"
+
+
+def _outline(operands: tuple) -> tuple:
+    """What the gradient must know of the operands besides saved values: specs of tensors, the numbers themselves."""
+    return tuple([o.spec if isinstance(o, Tensor) else o for o in operands])
+
+
+def _apply(node, g):
+    """Gradients of a pointwise operator: each term's expression, summed over broadcast dimensions, in the operand's dtype."""
+    recipe, outline = node.recipe, node.operands
+    values: dict[int, Any] = {-1: g}
+    if recipe.saves:
+        n = len(outline)
+        tensor_saves = iter(node.saved)
+        for k in recipe.saves:
+            value = next(tensor_saves)
+            values[k] = value
+        for k in range(n):
+            if not isinstance(outline[k], Spec):
+                values[k] = outline[k]
+    result = []
+    for i, term in enumerate(recipe.terms):
+        if term is None or not node.needs[i]:
+            result.append(None)
+        elif term is PASS:
+            result.append(fit(g, outline[i]))
+        elif term is ZERO:
+            result.append(TABLE["zeros_like"].call(g) if outline[i].shape == g.shape else TABLE["zeros"].call(outline[i].shape, dtype=outline[i].dtype, device=outline[i].device))
+        else:
+            operator, places = term
+            result.append(fit(operator(*[values[k] for k in places]), outline[i]))
+    return tuple(result)
+
+
+def fit(g: Tensor, spec: Spec) -> Tensor:
+    """A gradient summed down to the shape, and cast to the dtype, of the operand it belongs to."""
+    if g.spec.shape != spec.shape:
+        g = sum_to(g, spec.shape)
+    if g.spec.dtype is not spec.dtype:
+        g = TABLE["to"].call(g, spec.dtype)
+    return g
+
+
+def sum_to(g: Tensor, shape) -> Tensor:
+    """g summed over the dimensions along which `shape` was broadcast to g's shape."""
+    extra = g.ndim - len(shape)
+    dims = [*range(extra), *(extra + d for d, size in enumerate(shape) if size == 1 and g.shape[extra + d] != 1)]
+    if dims:
+        g = TABLE["sum"].call(g, dims, True)  # [.., 1, ..]
+    return TABLE["view"].call(g, shape) if extra and g.is_contiguous() else TABLE["reshape"].call(g, shape) if extra else g
+
+
+def _substitute(expression, old, new):
+    seen: dict[Any, Any] = {}
+
+    def visit(e):
+        if e is old:
+            return new
+        found = seen.get(e)
+        if found is None:
+            found = seen[e] = e if not e.args else E.rebuild(e, tuple(visit(a) for a in e.args))
+        return found
+
+    return visit(expression)
+
+
+def _renumber(expression, numbers: dict[int, int]):
+    seen: dict[Any, Any] = {}
+
+    def visit(e):
+        found = seen.get(e)
+        if found is None:
+            found = seen[e] = E.param(numbers[e.data]) if e.op == "param" else e if not e.args else E.rebuild(e, tuple(visit(a) for a in e.args))
+        return found
+
+    return visit(expression)
+
+
+def _number(value):
+    """A Python number for whatever acts as one (NumPy scalars, SymPy-free bools); tensors as they are."""
+    if isinstance(value, Tensor) or type(value) in _SCALARS:
+        return value
+    if isinstance(value, bool | int | float):
+        return bool(value) if isinstance(value, bool) else int(value) if isinstance(value, int) else float(value)
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return _number(value.item())
+    if isinstance(value, complex):
+        raise NotImplementedError("complex numbers are not supported yet: split real and imaginary parts into two tensors")
+    raise TypeError(f"expected a tensor or a number, but got {type(value).__name__}")
+
+
+def check_overlap(x: Tensor) -> None:
+    """Raises where several elements of x share a place (an expanded tensor cannot be written)."""
+    if not x.spec.layout.is_dense and any(stride == 0 and size > 1 for size, stride in zip(x.shape, x.stride())):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation."
+            f"\n  shape {list(x.shape)}, strides {list(x.stride())}: a stride of 0 repeats one element (expand). Write to x.clone()."
+        )
+
+
+# ---- copies without history ---------------------------------------------------------------------------------------------------------------------
+
+_identity = E.param(0)
+_assign_plans = PlanCache()
+
+
+def assign(destination: Tensor, source: Tensor) -> None:
+    """Copies values, broadcast and cast to the destination; neither recorded nor counted as a version."""
+    if destination.spec.is_meta:
+        return
+    if source.spec.is_meta:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if source.mem is destination.mem and not (source.ptr == destination.ptr and source.spec.layout is destination.spec.layout):
+        source = self_copy(source)
+    key = destination.spec, source.spec
+    desc = _assign_plans.get(key)
+    if desc is None:
+        shape = destination.shape
+        desc = build_map(_identity, [(destination.dtype, destination.spec.layout)], [(source.dtype, source.spec.layout.expand(shape))])
+        _assign_plans.put(key, desc)
+    launch(desc, destination.ptr, source.ptr)
+
+
+table.assign = assign
+_copy_plans = PlanCache()
+
+
+def self_copy(x: Tensor, dtype: Any = None, layout: Any = None) -> Tensor:
+    """A fresh tensor of x's values (dense, x's order of dimensions unless a layout is given), not recorded."""
+    dtype = dtype or x.dtype
+    key = x.spec, dtype, layout
+    plan = _copy_plans.get(key)
+    if plan is None:
+        target = layout or result_strides(x.shape, x.spec.layout)
+        spec = Spec.of(target, dtype, x.device)
+        desc = None if spec.is_meta else build_map(_identity, [(dtype, target)], [(x.dtype, x.spec.layout)], result_bytes=spec.nbytes)
+        plan = _copy_plans.put(key, (desc, spec))
+    return run(plan[0], plan[1], x.ptr)
+
+
+# ---- registration: the eager fast path ---------------------------------------------------------------------------------------------------------
+
+
+def pointwise(
+    name: str,
+    function: Callable[..., Any],
+    *,
+    kind: str = "promote",
+    aliases: tuple[str, ...] = (),
+    node: str | None = "",
+    gradient: tuple | None = None,
+    inplace: bool = True,
+    method: bool = True,
+    public: bool = True,
+    namespace: str | None = None,
+    autocast: str | None = None,
+    doc: str | None = None,
+) -> Pointwise:
+    """Registers the operator `name` given by an expression over its positional arguments.
+
+    gradient: an expression `lambda g, *operands, result` an operand (None: no gradient), where the one derived from the graph is not wanted.
+    """
+    arity = function.__code__.co_argcount
+    node_name = None if node is None or kind in ("compare", "bool") else node or _node_name(name)
+    op = Pointwise(name, function, arity, kind, node_name)
+    if gradient is not None:
+        op.gradient = lambda i: gradient[i]
+    entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc or function.__doc__, module=__name__)
+    entry.flops = lambda args, kwargs, result: op.flops * result.numel()
+    entry.call = _unary(op, entry) if arity == 1 else _binary(op, entry) if arity == 2 else _nary(op, entry)
+    entry.call.__name__ = entry.call.__qualname__ = name
+    entry.call.__doc__ = entry.doc
+    entry.call.pointwise = op
+    TABLE[name] = entry
+    if inplace:
+        _inplace(op, entry)
+    return op
+
+
+def _node_name(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def _unary(op: Pointwise, entry: Entry):
+    plans = op.plans
+
+    def call(input, *, out=None):
+        if out is not None:
+            return table.write_out(entry.name, out, call, (input,), {})
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked_call(entry, call, (input,), {})
+        try:
+            plan = plans[input.spec]
+        except KeyError:
+            plan = plans.put(input.spec, op.plan((input,)))
+        except AttributeError:
+            raise _not_a_tensor(entry.name, input) from None
+        if plan.desc is None:
+            t = run(None, plan.spec)
+        else:
+            mem = launch_new(plan.desc, input.ptr)
+            t = _new(Tensor)
+            t.spec = plan.spec
+            t.mem = mem
+            t.ptr = mem.data
+        if (input._tracked or input._base is not None) and op.node_name is not None and tracking(input):
+            op.record((input,), t)
+        return t
+
+    return call
+
+
+def _not_a_tensor(name: str, value) -> TypeError:
+    return TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
+
+
+def _binary(op: Pointwise, entry: Entry):
+    plans = op.plans
+
+    def call(input, other, *, out=None):
+        if out is not None:
+            return table.write_out(entry.name, out, call, (input, other), {})
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked_call(entry, call, (input, other), {})
+        try:
+            if type(other) in _SCALARS:
+                key = input.spec, type(other)
+                second = other
+            else:
+                key = input.spec, other.spec
+                second = other.ptr
+            plan = plans.get(key)
+        except AttributeError:
+            return _mixed(op, entry, input, other)
+        if plan is None:
+            plan = plans.put(key, op.plan((input, other)))
+        if plan.desc is None:
+            t = run(None, plan.spec)
+        else:
+            mem = launch_new(plan.desc, input.ptr, second)
+            t = _new(Tensor)
+            t.spec = plan.spec
+            t.mem = mem
+            t.ptr = mem.data
+        if input._tracked or input._base is not None:
+            if op.node_name is not None and tracking(input, other):
+                op.record((input, other), t)
+        elif second is not other and (other._tracked or other._base is not None) and op.node_name is not None and tracking(other):
+            op.record((input, other), t)
+        return t
+
+    return call
+
+
+def _mixed(op: Pointwise, entry: Entry, *operands):
+    """The slow way in: a number first, NumPy scalars, or what cannot be computed with at all."""
+    if not any(isinstance(o, Tensor) for o in operands):
+        raise _not_a_tensor(entry.name, operands[0])
+    try:
+        operands = tuple(_number(o) for o in operands)
+    except TypeError:
+        bad = next(o for o in operands if not isinstance(o, Tensor | bool | int | float))
+        raise TypeError(f"{entry.name}(): expected tensors or numbers, but got {type(bad).__name__}") from None
+    return op(*operands)
+
+
+def _nary(op: Pointwise, entry: Entry):
+    def call(*operands, out=None):
+        if out is not None:
+            return table.write_out(entry.name, out, call, operands, {})
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked_call(entry, call, operands, {})
+        if len(operands) != op.arity:
+            raise TypeError(f"{entry.name}() takes {op.arity} operands, but {len(operands)} were given")
+        return op(*operands)
+
+    return call
+
+
+def _inplace(op: Pointwise, entry: Entry):
+    name = entry.name + "_"
+    inner = Entry(name, writes=True, inplace_form=True, pointwise=True, method=entry.method, function=entry.function and op.arity == 1, doc=f"In-place form of `{entry.name}`.", module=entry.module)
+    inner.flops = entry.flops
+
+    def call(input, *others):
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked_call(inner, op.into, (input, *others), {})
+        return op.into(input, *others)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = inner.doc
+    call.pointwise = op
+    inner.call = entry.inplace = call
+    inner.aliases = tuple(alias + "_" for alias in entry.aliases)
+    TABLE[name] = inner
+
+
+__all__ = ["Pointwise", "assign", "check_overlap", "fit", "pointwise", "self_copy", "sum_to", "wrap"]

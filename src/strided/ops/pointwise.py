@@ -1,0 +1,557 @@
+"""The pointwise operators: one expression each. Kernels, derivatives, costs and in-place forms follow from it (elementwise.py).
+
+Holds arithmetic, comparisons, logic, and the functions and activations of one element. What needs an option (alpha, rounding_mode, bounds) is a
+plain function over these at the end.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..kernels import expr as E
+from ..tensor import Tensor
+from .elementwise import Pointwise, pointwise
+from .table import TABLE, operator
+
+# ---- arithmetic -----------------------------------------------------------------------------------------------------------
+
+_add = pointwise("add", lambda x, y: x + y)
+_sub = pointwise("sub", lambda x, y: x - y)
+_mul = pointwise("mul", lambda x, y: x * y, aliases=("multiply",))
+_true_div = pointwise("true_divide", lambda x, y: x / y, kind="float", node="Div")
+_floor_divide = pointwise("floor_divide", lambda x, y: x // y, node="FloorDivide", gradient=(None, None))
+_trunc_divide = Pointwise("div", lambda x, y: E.truncdiv(x, y), 2, node="Div")
+_trunc_divide.gradient = lambda i: None
+_remainder = pointwise("remainder", lambda x, y: x % y)
+_fmod = pointwise("fmod", lambda x, y: E.fmod(x, y))
+_pow = pointwise("pow", lambda x, y: x**y)
+_add_scaled = Pointwise("add", lambda x, y, a: x + y * a, 3, node="Add")
+_sub_scaled = Pointwise("sub", lambda x, y, a: x - y * a, 3, node="Sub")
+pointwise("atan2", lambda y, x: E.atan2(y, x), kind="float", aliases=("arctan2",))
+pointwise("hypot", lambda x, y: E.hypot(x, y))
+pointwise("copysign", lambda x, y: E.copysign(x, y), kind="float")
+pointwise("maximum", lambda x, y: E.maximum(x, y), inplace=False)
+pointwise("minimum", lambda x, y: E.minimum(x, y), inplace=False)
+pointwise("fmax", lambda x, y: E.fmax(x, y), inplace=False)
+pointwise("fmin", lambda x, y: E.fmin(x, y), inplace=False)
+pointwise("neg", lambda x: -x, aliases=("negative",))
+pointwise("abs", lambda x: abs(x), aliases=("absolute",))
+pointwise("sign", lambda x: E.sign(x), aliases=("sgn",))
+pointwise("square", lambda x: x * x, node="Pow")
+pointwise("reciprocal", lambda x: E.reciprocal(x), kind="float", gradient=(lambda g, x, y: -g * y * y,))
+pointwise("positive", lambda x: x, inplace=False)
+
+# ---- functions of one element -------------------------------------------------------------------------------------------------
+
+for _name in "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc".split():
+    _alias = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}.get(_name)
+    _node = {"log1p": "Log1P", "expm1": "Expm1"}.get(_name, "")
+    pointwise(_name, eval(f"lambda x: E.{_name}(x)", {"E": E}), kind="float", aliases=(_alias,) if _alias else (), node=_node)  # fmt: skip
+pointwise("sqrt", lambda x: E.sqrt(x), kind="float", gradient=(lambda g, x, y: g / (2 * y),))
+pointwise("rsqrt", lambda x: E.rsqrt(x), kind="float", gradient=(lambda g, x, y: -0.5 * g * (y * y * y),))
+pointwise("tanh", lambda x: E.tanh(x), kind="float", gradient=(lambda g, x, y: g * (1 - y * y),))
+pointwise("sigmoid", lambda x: E.sigmoid(x), kind="float", aliases=("expit",), gradient=(lambda g, x, y: g * ((1 - y) * y),))
+pointwise("floor", lambda x: E.floor(x))
+pointwise("ceil", lambda x: E.ceil(x))
+pointwise("trunc", lambda x: E.trunc(x), aliases=("fix",))
+pointwise("round", lambda x: E.round(x))
+pointwise("frac", lambda x: x - E.trunc(x))
+pointwise("deg2rad", lambda x: x * (math.pi / 180), kind="float")
+pointwise("rad2deg", lambda x: x * (180 / math.pi), kind="float")
+pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x == 0, 1.0, x) * math.pi)), kind="float")
+pointwise("logaddexp", lambda x, y: E.where(x == y, E.maximum(x, y) + math.log(2.0), E.maximum(x, y) + E.log1p(E.exp(-abs(x - y)))), kind="float", inplace=False, gradient=(lambda g, x, y, r: g * E.exp(x - r), lambda g, x, y, r: g * E.exp(y - r)))  # fmt: skip
+pointwise("logaddexp2", lambda x, y: E.where(x == y, E.maximum(x, y) + 1.0, E.maximum(x, y) + E.log2(1 + E.exp2(-abs(x - y)))), kind="float", inplace=False, gradient=(lambda g, x, y, r: g * E.exp2(x - r), lambda g, x, y, r: g * E.exp2(y - r)))  # fmt: skip
+_nan_to_num = Pointwise("nan_to_num", lambda x, n, p, m: E.where(E.isnan(x), n, E.where(E.isinf(x), E.where(x > 0, p, m), x)), 4, node="NanToNum")
+_nan_to_num.gradient = lambda i: (lambda g, x, n, p, m, y: E.where(E.isnan(x) | E.isinf(x), 0.0, g)) if i == 0 else None
+_logit = Pointwise("logit", lambda x: E.log(x / (1 - x)), 1, kind="float", node="Logit")
+pointwise("relu", lambda x: E.relu(x), gradient=(lambda g, x, y: E.where(y <= 0, 0.0, g),))
+
+# ---- comparisons and logic ----------------------------------------------------------------------------------------------------------
+
+pointwise("eq", lambda x, y: x == y, kind="compare")
+pointwise("ne", lambda x, y: x != y, kind="compare", aliases=("not_equal",))
+pointwise("lt", lambda x, y: x < y, kind="compare", aliases=("less",))
+pointwise("le", lambda x, y: x <= y, kind="compare", aliases=("less_equal",))
+pointwise("gt", lambda x, y: x > y, kind="compare", aliases=("greater",))
+pointwise("ge", lambda x, y: x >= y, kind="compare", aliases=("greater_equal",))
+pointwise("isnan", lambda x: E.isnan(x), kind="compare", inplace=False)
+pointwise("isinf", lambda x: E.isinf(x), kind="compare", inplace=False)
+pointwise("isfinite", lambda x: E.isfinite(x), kind="compare", inplace=False)
+pointwise("isposinf", lambda x: E.isinf(x) & (x > 0), kind="compare", inplace=False)
+pointwise("isneginf", lambda x: E.isinf(x) & (x < 0), kind="compare", inplace=False)
+pointwise("signbit", lambda x: E.signbit(x), kind="compare", inplace=False)
+pointwise("logical_and", lambda x, y: E.logical_and(x, y), kind="bool")
+pointwise("logical_or", lambda x, y: E.logical_or(x, y), kind="bool")
+pointwise("logical_xor", lambda x, y: E.logical_xor(x, y), kind="bool")
+pointwise("logical_not", lambda x: E.logical_not(x), kind="bool")
+pointwise("bitwise_and", lambda x, y: x & y)
+pointwise("bitwise_or", lambda x, y: x | y)
+pointwise("bitwise_xor", lambda x, y: x ^ y)
+pointwise("bitwise_not", lambda x: ~x)
+pointwise("bitwise_left_shift", lambda x, y: x << y)
+pointwise("bitwise_right_shift", lambda x, y: x >> y)
+
+_where = Pointwise("where", lambda c, x, y: E.where(c, x, y), 3, node="Where")
+_where.gradient = lambda i: (None, lambda g, c, x, y, r: E.where(c, g, 0.0), lambda g, c, x, y, r: E.where(c, 0.0, g))[i]
+_masked_fill = Pointwise("masked_fill", lambda x, m, v: E.where(m, v, x), 3, node="MaskedFill")
+_masked_fill.gradient = lambda i: (lambda g, x, m, v, r: E.where(m, 0.0, g), None, lambda g, x, m, v, r: E.where(m, g, 0.0))[i]
+
+# ---- clamps, blends ------------------------------------------------------------------------------------------------------------------
+
+_clamp = Pointwise("clamp", lambda x, low, high: E.clamp(x, low, high), 3, node="Clamp")
+_clamp_min = Pointwise("clamp", lambda x, low: E.clamp(x, low, None), 2, node="Clamp")
+_clamp_max = Pointwise("clamp", lambda x, high: E.clamp(x, None, high), 2, node="Clamp")
+_lerp = Pointwise("lerp", lambda a, b, w: E.where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)), 3, node="Lerp")
+_lerp.gradient = lambda i: (lambda g, a, b, w, r: g * (1 - w), lambda g, a, b, w, r: g * w, lambda g, a, b, w, r: g * (b - a))[i]
+_addcmul = Pointwise("addcmul", lambda x, a, b, v: x + v * a * b, 4, node="Addcmul")
+_addcdiv = Pointwise("addcdiv", lambda x, a, b, v: x + v * a / b, 4, node="Addcdiv")
+
+# ---- activations -----------------------------------------------------------------------------------------------------------------------
+
+_gelu_erf = Pointwise("gelu", lambda x: x * 0.5 * (1 + E.erf(x * math.sqrt(0.5))), 1, node="Gelu")
+_gelu_tanh = Pointwise("gelu", lambda x: 0.5 * x * (1 + E.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))), 1, node="Gelu")
+_silu = Pointwise("silu", lambda x: x / (1 + E.exp(-x)), 1, node="Silu")
+_silu.gradient = lambda i: lambda g, x, y: g * (E.sigmoid(x) * (1 + x * (1 - E.sigmoid(x))))
+_mish = Pointwise("mish", lambda x: x * E.tanh(E.log1p(E.exp(-abs(x))) + E.maximum(x, 0)), 1, node="Mish")
+_mish.gradient = lambda i: lambda g, x, y: g * (
+    E.tanh(E.log1p(E.exp(-abs(x))) + E.maximum(x, 0))
+    + x * E.sigmoid(x) * (1 - E.tanh(E.log1p(E.exp(-abs(x))) + E.maximum(x, 0)) * E.tanh(E.log1p(E.exp(-abs(x))) + E.maximum(x, 0)))
+)
+_softplus = Pointwise("softplus", lambda x, b, t: E.where(x * b > t, x, E.log1p(E.exp(x * b)) / b), 3, node="Softplus")
+_softplus.gradient = lambda i: lambda g, x, b, t, y: E.where(x * b > t, g, g * E.sigmoid(x * b))
+_logsigmoid = Pointwise("log_sigmoid", lambda x: E.minimum(x, 0) - E.log1p(E.exp(-abs(x))), 1, node="LogSigmoid")
+_logsigmoid.gradient = lambda i: lambda g, x, y: g * E.sigmoid(-x)
+_leaky_relu = Pointwise("leaky_relu", lambda x, s: E.where(x > 0, x, x * s), 2, node="LeakyRelu")
+_leaky_relu.gradient = lambda i: lambda g, x, s, y: E.where(x > 0, g, g * s)
+_prelu = Pointwise("prelu", lambda x, s: E.where(x > 0, x, x * s), 2, node="PreluKernel")
+_elu = Pointwise("elu", lambda x, a, s, k: E.where(x > 0, x * s, E.expm1(x * k) * (a * s)), 4, node="Elu")
+_hardtanh = Pointwise("hardtanh", lambda x, low, high: E.clamp(x, low, high), 3, node="Hardtanh")
+_hardtanh.gradient = lambda i: lambda g, x, low, high, y: E.where((x <= low) | (x >= high), 0.0, g)
+_hardswish = Pointwise("hardswish", lambda x: x * E.clamp(x + 3, 0, 6) / 6, 1, node="Hardswish")
+_hardswish.gradient = lambda i: lambda g, x, y: E.where(x <= -3, 0.0, E.where(x < 3, g * (x / 3 + 0.5), g))
+_hardsigmoid = Pointwise("hardsigmoid", lambda x: E.clamp(x + 3, 0, 6) / 6, 1, node="Hardsigmoid")
+_hardsigmoid.gradient = lambda i: lambda g, x, y: E.where((x > -3) & (x < 3), g / 6, 0.0)
+_softshrink = Pointwise("softshrink", lambda x, t: E.where(x > t, x - t, E.where(x < -t, x + t, x * 0)), 2, node="Softshrink")
+_softshrink.gradient = lambda i: lambda g, x, t, y: E.where((x >= -t) & (x <= t), 0.0, g)
+_hardshrink = Pointwise("hardshrink", lambda x, t: E.where((x >= -t) & (x <= t), 0, x), 2, node="Hardshrink")
+_hardshrink.gradient = lambda i: lambda g, x, t, y: E.where((x >= -t) & (x <= t), 0.0, g)
+_threshold = Pointwise("threshold", lambda x, t, v: E.where(x <= t, v, x), 3, node="Threshold")
+_threshold.gradient = lambda i: lambda g, x, t, v, y: E.where(x <= t, 0.0, g)
+_tanhshrink = Pointwise("tanhshrink", lambda x: x - E.tanh(x), 1, node="Tanhshrink")
+_softsign = Pointwise("softsign", lambda x: x / (1 + abs(x)), 1, kind="float", node="Div")
+_relu6 = Pointwise("relu6", lambda x: E.clamp(x, 0, 6), 1, node="Hardtanh")
+_relu6.gradient = lambda i: lambda g, x, y: E.where((x <= 0) | (x >= 6), 0.0, g)
+_selu = Pointwise("selu", lambda x: 1.0507009873554804934193349852946 * E.where(x > 0, x, 1.6732632423543772848170429916717 * E.expm1(x)), 1, node="Elu")
+_celu = Pointwise("celu", lambda x, a: E.where(x > 0, x, a * E.expm1(x / a)), 2, node="Celu")
+
+
+def _scaled(name: str, plain: str, op: Pointwise):
+    """add and sub: `alpha` multiplies the second operand. Without it the call is the plain operator's."""
+    entry = TABLE[name]
+    fast, fast_ = entry.call, entry.inplace
+
+    def call(input, other, *, alpha=1, out=None):
+        if alpha == 1:
+            return fast(input, other) if out is None else fast(input, other, out=out)
+        _check_alpha(input, other, alpha)
+        result = op(*_as_operands(input, other), alpha)
+        return result if out is None else _write(name, out, result)
+
+    def inplace(input, other, *, alpha=1):
+        if alpha == 1:
+            return fast_(input, other)
+        _check_alpha(input, other, alpha)
+        return op.into(input, other, alpha)
+
+    return fast, call, inplace
+
+
+def _check_alpha(input, other, alpha):
+    common = dtypes.result_type(input, other)
+    if isinstance(alpha, float) and not common.is_floating_point and not common.is_complex:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, bool) and common is not dtypes.bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
+def _as_operands(*operands):
+    from .elementwise import _number
+
+    return tuple(_number(o) for o in operands)
+
+
+def _write(name, out, result):
+    from . import table
+
+    return table.write_out(name, out, lambda: result, (), {})
+
+
+for _name, _op in (("add", _add_scaled), ("sub", _sub_scaled)):
+    _fast, _call, _in = _scaled(_name, _name, _op)
+    _entry = TABLE[_name]
+    _call.__name__ = _call.__qualname__ = _name
+    _in.__name__ = _in.__qualname__ = _name + "_"
+    _call.pointwise = _fast.pointwise  # type: ignore[attr-defined]
+    TABLE[_name + "_"].call = _entry.inplace = _in
+    setattr(Tensor, f"__{_name}__", _fast)  # the operator takes no alpha and need not look for one
+    _entry.call = _call
+TABLE["sub"].aliases = ("subtract",)
+TABLE["sub_"].aliases = ("subtract_",)
+
+
+def _with_flops(op):
+    return lambda args, kwargs, result: op.flops * result.numel()
+
+
+@operator("div", aliases=("divide",), flops=_with_flops(_true_div), out=True)
+def div(input, other, *, rounding_mode=None):
+    """input / other, elementwise with broadcasting. rounding_mode: None (true division), "trunc" or "floor"."""
+    if rounding_mode is None:
+        return _true_div(*_as_operands(input, other))
+    if rounding_mode == "floor":
+        _check_zero(input, other)
+        return _floor_divide(*_as_operands(input, other))
+    if rounding_mode == "trunc":
+        _check_zero(input, other)
+        return _trunc_divide(*_as_operands(input, other))
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+@operator("div_", function=False, aliases=("divide_",), flops=_with_flops(_true_div))
+def div_(input, other, *, rounding_mode=None):
+    """In-place form of `div`."""
+    if rounding_mode is None:
+        return _true_div.into(input, other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    _check_zero(input, other)
+    return (_floor_divide if rounding_mode == "floor" else _trunc_divide).into(input, other)
+
+
+def _check_zero(input, other):
+    """Integer division by zero is an error in PyTorch; floats give inf or nan."""
+    if dtypes.result_type(input, other).kind in ("int", "uint", "bool"):
+        zero = other == 0 if not isinstance(other, Tensor) else not other.is_meta and bool(TABLE["any"].call(TABLE["eq"].call(other, 0)))
+        if zero:
+            raise RuntimeError("ZeroDivisionError")
+
+
+def _guard_zero(name):
+    """Puts the zero check before an operator that divides integers."""
+    entry, inner = TABLE[name], TABLE[name + "_"]
+    fast, fast_ = entry.call, inner.call
+
+    def call(input, other, *, out=None):
+        _check_zero(input, other)
+        return fast(input, other) if out is None else fast(input, other, out=out)
+
+    def inplace(input, other):
+        _check_zero(input, other)
+        return fast_(input, other)
+
+    call.__name__ = call.__qualname__ = name
+    inplace.__name__ = inplace.__qualname__ = name + "_"
+    entry.call, inner.call = call, inplace
+    entry.inplace = inplace
+
+
+for _name in ("floor_divide", "remainder", "fmod"):
+    _guard_zero(_name)
+
+
+@operator("rsub")
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input."""
+    return TABLE["sub"].call(other, input, alpha=alpha)
+
+
+@operator("where", method=False, flops=lambda args, kwargs, result: 0)
+def where(condition, input=None, other=None):
+    """Elements of `input` where `condition` holds, of `other` elsewhere; all broadcast. With a condition alone: the indices of its true elements, one tensor a dimension."""
+    if input is None and other is None:
+        return TABLE["nonzero"].call(condition, as_tuple=True)
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if condition.dtype not in (dtypes.bool_, dtypes.uint8):
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.scalar_name}")
+    return _choose(condition, *_as_operands(input, other))
+
+
+def _choose(condition, input, other):
+    """where over broadcast operands: the condition takes no part in promotion."""
+    common = dtypes.result_type(input, other)
+    input, other = (_in_dtype(o, common) for o in (input, other))
+    return _Select.where(condition, input, other)
+
+
+def _in_dtype(operand, dtype):
+    if isinstance(operand, Tensor):
+        return operand if operand.dtype is dtype else TABLE["to"].call(operand, dtype)
+    return TABLE["scalar_tensor"].call(operand, dtype=dtype)
+
+
+class _Selecting(Pointwise):
+    """A choice by a mask: the mask (operand `mask`) takes no part in promotion."""
+
+    def __init__(self, source: Pointwise, mask: int):
+        self.__dict__.update(source.__dict__)
+        self.mask = mask
+
+    def common_dtype(self, operands):
+        return dtypes.result_type(*(o for i, o in enumerate(operands) if i != self.mask))
+
+
+class _Select:
+    where = _Selecting(_where, 0)
+    masked_fill = _Selecting(_masked_fill, 1)
+
+
+@operator("masked_fill", inplace=False, flops=lambda args, kwargs, result: 0)
+def masked_fill(input, mask, value):
+    """input with `value` where `mask` holds; mask and input broadcast together."""
+    return _Select.masked_fill(input, _mask(mask), _fill_value(input, value))
+
+
+@operator("masked_fill_", function=False)
+def masked_fill_(input, mask, value):
+    """In-place form of `masked_fill`: the mask broadcasts to the input."""
+    return _Select.masked_fill.into(input, _mask(mask), _fill_value(input, value))
+
+
+def _mask(mask):
+    if not isinstance(mask, Tensor) or mask.dtype is not dtypes.bool_:
+        got = mask.dtype.scalar_name if isinstance(mask, Tensor) else type(mask).__name__
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {got}")
+    return mask
+
+
+def _fill_value(input, value):
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        if not dtypes.can_cast(value.dtype, input.dtype):
+            raise RuntimeError(f"value cannot be converted to type {input.dtype.scalar_name.lower()} without overflow")
+        return value if value.dtype is input.dtype else TABLE["to"].call(value, input.dtype)
+    (value,) = _as_operands(value)
+    if isinstance(value, float) and not input.dtype.is_floating_point:
+        if value != int(value) if math.isfinite(value) else True:
+            raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} without overflow")
+        return int(value)
+    return bool(value) if input.dtype is dtypes.bool_ else value
+
+
+_C_NAMES = {"int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}
+
+
+@operator("clamp", aliases=("clip",), flops=lambda args, kwargs, result: 0, out=True)
+def clamp(input, min=None, max=None):
+    """input limited to [min, max]; either bound may be a number, a tensor or None. Raises RuntimeError when both are None."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if min is None:
+        return _clamp_max(input, *_as_operands(max))
+    if max is None:
+        return _clamp_min(input, *_as_operands(min))
+    return _clamp(input, *_as_operands(min, max))
+
+
+@operator("clamp_", aliases=("clip_",))
+def clamp_(input, min=None, max=None):
+    """In-place form of `clamp`."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if min is None:
+        return _clamp_max.into(input, max)
+    return _clamp_min.into(input, min) if max is None else _clamp.into(input, min, max)
+
+
+@operator("clamp_min", inplace=True)
+def clamp_min(input, min):
+    """input, raised to at least `min`."""
+    return _clamp_min(input, *_as_operands(min))
+
+
+@operator("clamp_max", inplace=True)
+def clamp_max(input, max):
+    """input, lowered to at most `max`."""
+    return _clamp_max(input, *_as_operands(max))
+
+
+@operator("lerp", inplace=True, out=True, flops=_with_flops(_lerp))
+def lerp(input, end, weight):
+    """input + weight * (end - input); weight a number or a tensor."""
+    return _lerp(input, end, *_as_operands(weight))
+
+
+@operator("addcmul", inplace=True, out=True, flops=_with_flops(_addcmul))
+def addcmul(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 * tensor2."""
+    return _addcmul(input, tensor1, tensor2, *_as_operands(value))
+
+
+@operator("addcdiv", inplace=True, out=True, flops=_with_flops(_addcdiv))
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 / tensor2."""
+    if not dtypes.result_type(input, tensor1, tensor2).is_floating_point:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and tensor2. "
+            "Convert one of them first: tensor1.float()."
+        )
+    return _addcdiv(input, tensor1, tensor2, *_as_operands(value))
+
+
+@operator("nan_to_num", inplace=True, out=True)
+def nan_to_num(input, nan=None, posinf=None, neginf=None):
+    """input with NaN and infinities replaced (by 0 and the dtype's extremes unless given)."""
+    if not input.dtype.is_floating_point:
+        return TABLE["clone"].call(input)
+    info = dtypes.finfo(input.dtype)
+    return _nan_to_num(input, 0.0 if nan is None else float(nan), info.max if posinf is None else float(posinf), info.min if neginf is None else float(neginf))
+
+
+@operator("logit", inplace=True, out=True)
+def logit(input, eps=None):
+    """log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]."""
+    return _logit(input if eps is None else clamp(input, eps, 1 - eps))
+
+
+# ---- activations: torch.nn.functional's names -----------------------------------------------------------------------------------------
+
+_nn: dict[str, Any] = {"method": False, "function": True, "namespace": "nn.functional"}
+
+
+@operator("gelu", flops=lambda args, kwargs, result: (_gelu_tanh if "tanh" in (*args[1:], kwargs.get("approximate")) else _gelu_erf).flops * result.numel(), **_nn)
+def gelu(input, approximate="none"):
+    """x * Φ(x), the Gaussian error linear unit; approximate="tanh" uses the tanh form."""
+    if approximate == "none":
+        return _gelu_erf(input)
+    if approximate == "tanh":
+        return _gelu_tanh(input)
+    raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+def _activation(name, op, *, defaults=(), **facts):
+    """An activation whose options are numbers: `name(input, *options, inplace=False)`."""
+    names = [n for n, _ in defaults]
+
+    @operator(name, flops=_with_flops(op), **{**_nn, **facts})
+    def call(input, *args, inplace=False, **kwargs):
+        if len(args) > len(names):
+            inplace, args = args[len(names)], args[: len(names)]
+        values = dict(defaults)
+        values.update(zip(names, args))
+        for key, value in kwargs.items():
+            if key not in values:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+            values[key] = value
+        options = [float(v) if isinstance(v, int | bool) and input.is_floating_point() else v for v in values.values()]
+        return op.into(input, *options) if inplace else op(input, *options)
+
+    call.__doc__ = f"The activation {name}, elementwise" + (f"; options {', '.join(f'{n}={v}' for n, v in defaults)}." if defaults else ".")
+    TABLE[name].doc = call.__doc__
+    return call
+
+
+silu = _activation("silu", _silu)
+mish = _activation("mish", _mish)
+softplus = _activation("softplus", _softplus, defaults=(("beta", 1.0), ("threshold", 20.0)))
+logsigmoid = _activation("logsigmoid", _logsigmoid)
+leaky_relu = _activation("leaky_relu", _leaky_relu, defaults=(("negative_slope", 0.01),))
+hardtanh = _activation("hardtanh", _hardtanh, defaults=(("min_val", -1.0), ("max_val", 1.0)))
+hardswish = _activation("hardswish", _hardswish)
+hardsigmoid = _activation("hardsigmoid", _hardsigmoid)
+softshrink = _activation("softshrink", _softshrink, defaults=(("lambd", 0.5),))
+hardshrink = _activation("hardshrink", _hardshrink, defaults=(("lambd", 0.5),))
+threshold = _activation("threshold", _threshold, defaults=(("threshold", 0.0), ("value", 0.0)))
+tanhshrink = _activation("tanhshrink", _tanhshrink)
+softsign = _activation("softsign", _softsign)
+relu6 = _activation("relu6", _relu6)
+selu = _activation("selu", _selu)
+celu = _activation("celu", _celu, defaults=(("alpha", 1.0),))
+
+
+@operator("elu", flops=_with_flops(_elu), **_nn)
+def elu(input, alpha=1.0, inplace=False):
+    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    options = (float(alpha), 1.0, 1.0)
+    return _elu.into(input, *options) if inplace else _elu(input, *options)
+
+
+@operator("prelu", flops=_with_flops(_prelu), method=True, function=True)
+def prelu(input, weight):
+    """x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""
+    if weight.numel() != 1:
+        if input.ndim < 1 or weight.numel() != (channels := input.shape[1] if input.ndim > 1 else 1):
+            channels = input.shape[1] if input.ndim > 1 else 1
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = {channels}.")
+        weight = TABLE["view"].call(weight, [1, -1, *[1] * (input.ndim - 2)])  # [1, C, 1, …]
+    elif weight.ndim:
+        weight = TABLE["view"].call(weight, [1] * input.ndim)
+    return _prelu(input, weight)
+
+
+# ---- Python's operators ---------------------------------------------------------------------------------------------------------------------
+
+
+def _dunder(name: str, target, reflected=None, swap=False):
+    def forward(self, other):
+        try:
+            return target(self, other)
+        except TypeError:
+            if _computable(other):
+                raise
+            return NotImplemented
+
+    setattr(Tensor, f"__{name}__", forward)
+    if reflected is not None:
+
+        def backward(self, other):
+            if not _computable(other):
+                return NotImplemented
+            return reflected(other, self)
+
+        setattr(Tensor, f"__r{name}__", backward)
+
+
+def _computable(value) -> bool:
+    return isinstance(value, Tensor | bool | int | float) or getattr(value, "ndim", None) == 0
+
+
+def _install_dunders() -> None:
+    call = {name: entry.call for name, entry in TABLE.items()}
+    for name, op, fast in (("add", "add", Tensor.__add__), ("sub", "sub", Tensor.__sub__), ("mul", "mul", call["mul"]), ("truediv", "true_divide", call["true_divide"])):
+        _fast_dunder(name, fast, call[op])
+        setattr(Tensor, f"__i{name}__", _inplace_dunder({"truediv": call["div_"]}.get(name, call[op + "_"] if op + "_" in call else call["div_"])))
+    for name, op in (("floordiv", "floor_divide"), ("mod", "remainder"), ("pow", "pow"), ("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitwise_xor"), ("lshift", "bitwise_left_shift"), ("rshift", "bitwise_right_shift")):
+        _dunder(name, call[op], call[op])
+        setattr(Tensor, f"__i{name}__", _inplace_dunder(call[op + "_"]))
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        _dunder(name, call[name])
+    Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
+    for dunder, op in (("__neg__", "neg"), ("__abs__", "abs"), ("__invert__", "bitwise_not"), ("__pos__", "positive")):
+        setattr(Tensor, dunder, lambda self, f=call[op]: f(self))
+
+
+def _fast_dunder(name, fast, swapped):
+    """`a + b` goes straight to the eager function; only what it does not know is looked at again."""
+
+    def backward(self, other):
+        if not _computable(other):
+            return NotImplemented
+        return swapped(other, self)
+
+    # The eager function itself is the method: one Python call less. It raises TypeError for what it cannot take, where Python would try the
+    # other operand's reflected method; NumPy arrays and the like are the one case where that matters, and they are refused with the way out.
+    setattr(Tensor, f"__{name}__", fast)
+    setattr(Tensor, f"__r{name}__", backward)
+
+
+def _inplace_dunder(call):
+    def inplace(self, other):
+        return call(self, other)
+
+    return inplace
+
+
+_install_dunders()

@@ -1,0 +1,193 @@
+"""The operator table: one entry an operator, from which come the function, the method, its in-place and `out=` forms, and what the lens needs.
+
+Holds the `Entry`, the `@operator` decorator and the generic in-place and `out=` forms. The operators live in their families' files.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import dispatch
+from ..autograd import backward, check_inplace, no_grad
+from ..autograd.graph import record_inplace
+from ..dispatch import CONTEXT, HOOKS, hooked_call
+from ..tensor import Tensor
+
+TABLE: dict[str, Entry] = {}
+
+
+class Entry:
+    """What the house knows of an operator.
+
+    name: as users call it. namespace: None for the top level, else "special", "linalg", "nn.functional". autocast: "lower", "float32", "promote" or None.
+    flops(args, kwargs, result) -> int. moves: its result holds its input's values (a fresh result is a copy, to be explained by `reason`).
+    writes: it may write into an argument. pointwise: results broadcast from the inputs.
+    """
+
+    __slots__ = (
+        "name", "call", "method", "function", "aliases", "namespace", "autocast", "flops", "view", "moves", "reason", "writes", "pointwise", "inplace_form", "inplace", "out", "doc", "module",
+    )  # fmt: skip
+
+    def __init__(self, name: str, **facts: Any):
+        self.name = name
+        self.call = self.inplace = None
+        self.method = self.function = True
+        self.aliases = ()
+        self.namespace = self.autocast = self.flops = self.reason = self.doc = None
+        self.view = self.moves = self.writes = self.pointwise = self.inplace_form = self.out = False
+        self.module = ""
+        for key, value in facts.items():
+            setattr(self, key, value)
+
+    def __repr__(self):
+        return f"<operator {self.name}>"
+
+
+def operator(
+    name: str,
+    *,
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+    out: bool = False,
+    aliases: tuple[str, ...] = (),
+    namespace: str | None = None,
+    autocast: str | None = None,
+    flops: Callable[[tuple, dict, Any], int] | None = None,
+    view: bool = False,
+    moves: bool = False,
+    reason: Callable[..., str | None] | None = None,
+    writes: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a function as an operator and returns its public form (the one to call, also from other operators)."""
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        entry = Entry(
+            name, function=function, method=method, aliases=aliases, namespace=namespace, autocast=autocast, flops=flops, view=view, moves=moves, reason=reason,
+            writes=writes or name.endswith("_") and not name.endswith("__"), out=out, doc=fn.__doc__, module=fn.__module__,
+        )  # fmt: skip
+        entry.inplace_form = entry.writes and name.endswith("_")
+
+        if out:
+
+            @functools.wraps(fn)
+            def call(*args, out=None, **kwargs):
+                if out is not None:
+                    return write_out(name, out, call, args, kwargs)
+                if HOOKS.active and not CONTEXT.depth:
+                    return hooked_call(entry, fn, args, kwargs)
+                return fn(*args, **kwargs)
+
+        else:
+
+            @functools.wraps(fn)
+            def call(*args, **kwargs):
+                if HOOKS.active and not CONTEXT.depth:
+                    return hooked_call(entry, fn, args, kwargs)
+                return fn(*args, **kwargs)
+
+        call.__name__ = call.__qualname__ = name
+        entry.call = call
+        TABLE[name] = entry
+        if inplace:
+            add_inplace(entry, fn)
+        return call
+
+    return register
+
+
+def add_inplace(entry: Entry, fn: Callable[..., Any]) -> None:
+    """Gives an operator its generic in-place form `name_`: compute, then take over values and history."""
+    name = entry.name + "_"
+    inner = Entry(name, function=True, method=True, namespace=entry.namespace, writes=True, inplace_form=True, flops=entry.flops, doc=f"In-place form of `{entry.name}`.", module=entry.module)
+
+    def into(input, *args, **kwargs):
+        check_inplace(input, *args)
+        result = fn(input, *args, **kwargs)
+        return adopt(input, result, entry.name)
+
+    def call(input, *args, **kwargs):
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked_call(inner, into, (input, *args), kwargs)
+        return into(input, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = inner.doc
+    inner.call = entry.inplace = call
+    TABLE[name] = inner
+    if entry.namespace is None:
+        for alias in entry.aliases:
+            inner.aliases = (*inner.aliases, alias + "_")
+
+
+@backward("Copy")
+def CopyBackward0(node, g):
+    """x took over the values of a result: the gradient goes to the result, nothing to x as it was."""
+    return None, g
+
+
+def adopt(x: Tensor, result: Tensor, name: str) -> Tensor:
+    """x takes the values (cast to its dtype) and the history of `result`. Raises before anything is written."""
+    from ..dtypes import can_cast
+
+    if result.shape != x.shape:
+        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}")
+    if not can_cast(result.dtype, x.dtype):
+        raise RuntimeError(f"result type {result.dtype.scalar_name} can't be cast to the desired output type {x.dtype.scalar_name}")
+    tracked = result._tracked
+    assign(x, result)
+    x.mem.version += 1
+    if tracked:
+        if x._base is None and x.dtype is result.dtype:
+            x._node, x._nr, x._tracked = result._node, result._nr, True
+        else:
+            record_inplace(CopyBackward0, (x, result), x)
+    return x
+
+
+# Set by ops/pointwise.py: copies values, broadcast and cast, without recording. assign(destination, source)
+assign: Callable[[Tensor, Tensor], None]
+
+
+def write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """The generic `out=` form: computes, then writes the results into the given tensors, resized where their shape differs."""
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    for t in (*outs, *dispatch.tensors_in((args, kwargs))):
+        if t._tracked and _grad_enabled():
+            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+    with no_grad():
+        result = call(*args, **kwargs)
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) != len(outs):
+        raise TypeError(f"{name}(): expected {len(results)} tensors for out=, but got {len(outs)}")
+    from ..dtypes import can_cast
+
+    for target, value in zip(outs, results):
+        if not can_cast(value.dtype, target.dtype):
+            raise RuntimeError(f"result type {value.dtype.scalar_name} can't be cast to the desired output type {target.dtype.scalar_name}")
+    for target, value in zip(outs, results):
+        if target.shape != value.shape:
+            TABLE["resize_"].call(target, value.shape)
+        assign(target, value)
+        target.mem.version += 1
+    return out
+
+
+def _grad_enabled() -> bool:
+    from ..autograd.modes import STATE
+
+    return STATE.grad_enabled
+
+
+def install_methods() -> None:
+    """Puts every entry's method on Tensor. Called once, when all families are loaded."""
+    for entry in TABLE.values():
+        if entry.method:
+            for name in (entry.name, *entry.aliases):
+                setattr(Tensor, name, entry.call)
+
+
+def functions(namespace: str | None = None) -> dict[str, Callable[..., Any]]:
+    """The public functions of a namespace (None: the top level), aliases included."""
+    return {name: e.call for e in TABLE.values() if e.function and e.namespace == namespace for name in (e.name, *e.aliases)}

@@ -1,0 +1,310 @@
+"""What a tensor is: storage, layout, dtype, device, gradient slot. Everything that needs an operator is installed from the operator table.
+
+Attributes of an instance: `spec` (shape, strides, dtype, device, interned), `mem` (its native Storage), `ptr` (address of element [0, …, 0]).
+The start offset is derived from the address, so that windows of one buffer share their spec and with it their plans.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from .dtypes import Device, DType
+from .kernels.native import Storage, new_storage, wrap_storage
+from .layout import Layout, Size
+
+_SPECS: dict[tuple, Spec] = {}
+_SPEC_LIMIT = 100_000  # beyond this many the table is emptied; a spec met again is then made anew
+
+
+class Spec:
+    """The kind of a tensor: layout, dtype and device. Interned, so that plans are found by identity; `cache` holds plans for tensors of this kind."""
+
+    __slots__ = ("layout", "dtype", "device", "shape", "strides", "numel", "ndim", "itemsize", "nbytes", "is_contiguous", "is_meta", "cache", "__weakref__")
+
+    @staticmethod
+    def of(layout: Layout, dtype: DType, device: Device) -> Spec:
+        key = (layout, dtype, device)
+        found = _SPECS.get(key)
+        if found is None:
+            if len(_SPECS) >= _SPEC_LIMIT:
+                _SPECS.clear()
+            found = object.__new__(Spec)
+            found.layout, found.dtype, found.device = layout, dtype, device
+            found.shape, found.strides, found.numel, found.ndim = layout.shape, layout.strides, layout.numel, layout.ndim
+            found.itemsize = dtype.itemsize
+            found.nbytes = layout.numel * dtype.itemsize
+            found.is_contiguous = layout.is_contiguous
+            found.is_meta = device.type == "meta"
+            found.cache = {}
+            found = _SPECS.setdefault(key, found)
+        return found
+
+    def with_layout(self, layout: Layout) -> Spec:
+        return Spec.of(layout, self.dtype, self.device)
+
+    def with_dtype(self, dtype: DType) -> Spec:
+        return Spec.of(self.layout, dtype, self.device)
+
+    def __repr__(self):
+        return f"Spec({self.dtype}{list(self.shape)}, strides {self.strides}, {self.device})"
+
+
+def _sealed(name):
+    def refuse(self, *args, **kwargs):
+        raise NotImplementedError(f"Tensor.{name} is not installed: import strided, not strided.tensor")
+    return refuse
+
+
+class Tensor:
+    """A multi-dimensional array: flat memory and a recipe for walking it, with an optional gradient. Its methods are the operator table's."""
+
+    spec: Spec
+    mem: Any
+    ptr: int
+
+    # Defaults of what an instance holds only when needed.
+    _tracked = False  # asks for a gradient: a leaf that was told to, or a result of one
+    _node: Any = None  # what made it (grad_fn)
+    _nr = 0  # which output of the node
+    _grad: Any = None
+    _base: Any = None  # the tensor whose view this is, for in-place history
+    _hooks: Any = None
+    _inference = False
+
+    __hash__ = object.__hash__
+    __array_priority__ = 1000  # NumPy hands `array + tensor` to us
+
+    # ---- shape and memory -----------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def device(self) -> Device:
+        return self.spec.device
+
+    @property
+    def ndim(self) -> int:
+        return self.spec.ndim
+
+    @property
+    def itemsize(self) -> int:
+        return self.spec.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements: numel × element size (the storage may hold more, or fewer under an expanded dimension)."""
+        return self.spec.nbytes
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.spec.device.type == "cpu"
+
+    @property
+    def is_meta(self) -> bool:
+        return self.spec.is_meta
+
+    is_cuda = is_sparse = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = False
+
+    def size(self, dim: int | None = None):
+        """All sizes, or the size of one dimension. Raises IndexError for a dimension that does not exist."""
+        if dim is None:
+            return self.spec.shape
+        return self.spec.shape[_wrap(dim, self.spec.ndim)]
+
+    def stride(self, dim: int | None = None):
+        """All strides in elements, or one dimension's."""
+        if dim is None:
+            return self.spec.strides
+        return self.spec.strides[_wrap(dim, self.spec.ndim)]
+
+    def dim(self) -> int:
+        return self.spec.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return self.spec.numel
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.spec.itemsize
+
+    def storage_offset(self) -> int:
+        """Elements from the start of the storage to element [0, …, 0]."""
+        return (self.ptr - self.mem.data) // self.spec.itemsize if self.mem.data else self.ptr // self.spec.itemsize
+
+    def data_ptr(self) -> int:
+        """Address of element [0, …, 0]; 0 for an empty or meta tensor."""
+        return self.ptr if self.spec.numel and self.mem.data else 0
+
+    def is_contiguous(self, memory_format=None) -> bool:
+        """Whether the elements lie in row-major order without gaps (or in channels-last order, when asked for that)."""
+        if memory_format is None or getattr(memory_format, "name", None) in ("contiguous_format", "preserve_format"):
+            return self.spec.is_contiguous
+        return memory_format.matches(self.spec.layout)
+
+    def is_floating_point(self) -> bool:
+        return self.spec.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.spec.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.spec.dtype.is_signed
+
+    def is_inference(self) -> bool:
+        """Whether it was made in inference mode."""
+        return self._inference
+
+    def is_pinned(self, device=None) -> bool:
+        return False
+
+    def pin_memory(self, device=None):
+        """Itself: pinning speeds up copies to an accelerator, and there is none."""
+        return self
+
+    def get_device(self) -> int:
+        return -1
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The flat bytes behind this tensor, shared by all its views."""
+        return UntypedStorage(self)
+
+    def storage(self) -> TypedStorage:
+        """The flat memory behind this tensor as a sequence of its dtype."""
+        return TypedStorage(self)
+
+    @property
+    def _version(self) -> int:
+        """How often the storage was written in place."""
+        return self.mem.version
+
+    __len__: Any = _sealed("__len__")
+
+
+def _wrap(dim: int, ndim: int) -> int:
+    from .layout import wrap_dim
+
+    return wrap_dim(dim, ndim)
+
+
+_new = object.__new__
+
+
+def wrap(spec: Spec, mem: Any, ptr: int) -> Tensor:
+    """A tensor over existing memory, without checks."""
+    t = _new(Tensor)
+    t.spec = spec
+    t.mem = mem
+    t.ptr = ptr
+    return t
+
+
+def empty(shape, dtype: DType, device: Device, strides=None) -> Tensor:
+    """A fresh uninitialised tensor; `strides` in elements (default row-major, must be dense)."""
+    layout = Layout.contiguous(shape) if strides is None else Layout.of(shape, strides)
+    return empty_of(Spec.of(layout, dtype, device))
+
+
+def empty_of(spec: Spec) -> Tensor:
+    """A fresh uninitialised tensor of a spec."""
+    nbytes = spec.layout.span * spec.itemsize
+    mem = wrap_storage(0, nbytes, None) if spec.is_meta else new_storage(nbytes)
+    return wrap(spec, mem, mem.data)
+
+
+class UntypedStorage:
+    """A storage as users see it: bytes. Indexing gives ints; `data_ptr()` and `nbytes()` as in PyTorch."""
+
+    def __init__(self, owner: Tensor):
+        self._mem, self._device = owner.mem, owner.device
+
+    def nbytes(self) -> int:
+        return self._mem.nbytes
+
+    size = nbytes
+
+    def __len__(self):
+        return self._mem.nbytes
+
+    def data_ptr(self) -> int:
+        return self._mem.data
+
+    @property
+    def device(self):
+        return self._device
+
+    def __getitem__(self, key):
+        return memoryview(self._mem)[key]
+
+    def __iter__(self):
+        return iter(memoryview(self._mem))
+
+    def tolist(self):
+        return list(memoryview(self._mem))
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and other._mem is self._mem
+
+    def __hash__(self):
+        return hash(id(self._mem))
+
+    def _version(self):
+        return self._mem.version
+
+    def __repr__(self):
+        lines = "".join(f" {b}\n" for b in self)
+        return f"{lines}[torch.storage.UntypedStorage(device={self._device}) of size {len(self)}]"
+
+
+class TypedStorage:
+    """A storage as a flat sequence of one dtype."""
+
+    def __init__(self, owner: Tensor):
+        self._owner = owner
+        self._mem, self.dtype = owner.mem, owner.dtype
+
+    def __len__(self):
+        return self._mem.nbytes // self.dtype.itemsize
+
+    size = __len__
+
+    def nbytes(self) -> int:
+        return self._mem.nbytes
+
+    def data_ptr(self) -> int:
+        return self._mem.data
+
+    def untyped(self) -> UntypedStorage:
+        return UntypedStorage(self._owner)
+
+    @property
+    def device(self):
+        return self._owner.device
+
+    def tolist(self) -> list:
+        from .kernels.native import read_list
+
+        return read_list(self.dtype.code, self._mem.data, len(self), self.dtype.itemsize)
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __getitem__(self, key):
+        return self.tolist()[key]
+
+    def __repr__(self):
+        lines = "".join(f" {v}\n" for v in self.tolist())
+        return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+
+__all__ = ["Device", "DType", "Layout", "Size", "Spec", "Storage", "Tensor", "TypedStorage", "UntypedStorage", "empty", "empty_of", "new_storage", "wrap", "wrap_storage"]
