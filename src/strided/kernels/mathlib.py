@@ -25,13 +25,12 @@ PI, PI_LO = 3.1415927410125732, -8.742277657347586e-08
 MAGIC, MAGIC_BITS = 1.5 * 2**23 + 254, 0x4B400000 + 254  # 254: the exponent's bias twice, once for each half of `_scale`
 
 
-def _power_parts(x: Value, low: Value | None = None) -> tuple[Value, Value]:
-    """x (+ low) = n·ln 2 + r -> (r, n + 254 in the low bits): adding 1.5·2^23 rounds to an integer and leaves it in the mantissa."""
+def _power_parts(x: Value) -> tuple[Value, Value]:
+    """x = n·ln 2 + r -> (r, n + 254 in the low bits): adding 1.5·2^23 rounds to an integer and leaves it in the mantissa."""
     t = fma(x, LOG2E, MAGIC)
     n = t - MAGIC
     r = fma(n, -LN2_HI, x)
-    r = fma(n, -LN2_LO, r if low is None else r + low)
-    return r, t.bits()
+    return fma(n, -LN2_LO, r), t.bits()
 
 
 def _exp_minus_1(r: Value) -> Value:
@@ -46,9 +45,9 @@ def _scale(p: Value, n: Value) -> Value:
     return p * (half << 23).floating() * ((n - half) << 23).floating()
 
 
-def _exp(x: Value, low: Value | None = None) -> Value:
+def exp(x: Value) -> Value:
     x = at_least(at_most(x, 89.0), -104.0)
-    r, n = _power_parts(x, low)
+    r, n = _power_parts(x)
     return _scale(_exp_minus_1(r) + 1.0, n)
 
 
@@ -56,10 +55,6 @@ def _exp_normal(x: Value) -> Value:
     """exp where the result is known to be a normal number: one scaling."""
     r, n = _power_parts(x)
     return (_exp_minus_1(r) + 1.0) * ((n - 127) << 23).floating()
-
-
-def exp(x: Value) -> Value:
-    return _exp(x)
 
 
 def exp2(x: Value) -> Value:
@@ -204,6 +199,13 @@ def atanh(x: Value) -> Value:
 
 # ---- power ------------------------------------------------------------------------------------------------------------
 
+def _exp2_double(t: Value) -> Value:
+    """2^t in float64 for |t| < 1000, to 2^-34."""
+    magic = 1.5 * 2.0**52
+    shifted = t + magic
+    return polynomial(t - (shifted - magic), *POW_EXP2) * ((shifted.bits() + 1023) << 52).floating()
+
+
 def pow(x: Value, y: Value) -> Value:
     """In float64 inside: y·log2 x to 2^-31 absolute, so that exact powers come out exact and all others within a rounding."""
     a = absolute(x)
@@ -212,11 +214,7 @@ def pow(x: Value, y: Value) -> Value:
     log2_m = f * polynomial(f, *POW_LOG2)
     t = y.to("double") * (log2_m + e.to("double"))
     t = at_least(at_most(t, 200.0), -200.0)
-    magic = 1.5 * 2.0**52
-    shifted = t + magic
-    r = t - (shifted - magic)
-    p = polynomial(r, *POW_EXP2)
-    size = (p * ((shifted.bits() + 1023) << 52).floating()).to("float")
+    size = _exp2_double(t).to("float")
     # 0, inf: the exponent decides; 1^y and x^0 are 1 whatever the other is
     grows = (a > 1.0) ^ (y < 0.0)
     size = select((a == 0.0) | (a == INF), select(grows, x.code.value(INF, "float"), 0.0), size)
@@ -248,13 +246,13 @@ def fmod(x: Value, y: Value) -> Value:
 TWO_OVER_PI_WORDS = (0x00517CC1B727220A, 0x94FE13ABE8FA9A6E, 0xE06DB14ACC9E21C8, 0x20FF28B1D5EF5DE2)  # 2/π·2^-9 after the point
 
 
-def _quadrant(a: Value) -> tuple[Value, Value]:
-    """a >= 0 = n·π/2 + r -> (r, n as an integer of which the two low bits count)."""
+def _quadrant(a: Value) -> tuple[Value, Value, Value]:
+    """a >= 0 = n·π/2 + r -> (r, what r lost in rounding, n as an integer of which the two low bits count)."""
     magic = 1.5 * 2**23
     t = fma(a, 0.6366197723675814, magic)
-    n = t - magic
-    r = fma(n, -HALF_PI_LOWEST, fma(n, -HALF_PI_LO, fma(n, -HALF_PI, a)))
-    # Above 10^5: the mantissa times 96 bits of 2/π, chosen so that multiples of four quadrants fall off the top (Payne and Hanek).
+    n = (t - magic).to("double")
+    near = fma(n, -6.123233995736766e-17, fma(n, -1.5707963267948966, a.to("double")))
+    # Above 10^6: the mantissa times 96 bits of 2/π, chosen so that multiples of four quadrants fall off the top (Payne and Hanek).
     bits = a.bits()
     mantissa = ((bits & 0x7FFFFF) | 0x800000).to("i64")
     start = (bits >> 23) - 143
@@ -265,9 +263,11 @@ def _quadrant(a: Value) -> tuple[Value, Value]:
     high, low = intrinsic("fshl", w0, w1, shift), intrinsic("fshl", w1, w2, shift)
     turns = mantissa * high + ((mantissa * (low >> 32)) >> 32)
     n_big = (turns + (1 << 61)) >> 62
-    r_big = ((turns - (n_big << 62)).to("double") * (1.5707963267948966 * 2.0**-62)).to("float")
-    big = a > 1e5
-    return select(big, r_big, r), select(big, n_big.to("i32"), t.bits())
+    far = (turns - (n_big << 62)).to("double") * (1.5707963267948966 * 2.0**-62)
+    big = a > 1e6
+    exact = select(big, far, near)
+    r = exact.to("float")
+    return r, (exact - r.to("double")).to("float"), select(big, n_big.to("i32"), t.bits())
 
 
 def _sin_cos_poly(r: Value) -> tuple[Value, Value]:
@@ -279,7 +279,7 @@ def _sin_cos_poly(r: Value) -> tuple[Value, Value]:
 
 def sin(x: Value) -> Value:
     a = absolute(x)
-    r, n = _quadrant(a)
+    r, _, n = _quadrant(a)
     s, c = _sin_cos_poly(r)
     y = select((n & 1) == 0, s, c)
     y = (y.bits() ^ ((n << 30) & SIGN) ^ (x.bits() & SIGN)).floating()
@@ -288,7 +288,7 @@ def sin(x: Value) -> Value:
 
 def cos(x: Value) -> Value:
     a = absolute(x)
-    r, n = _quadrant(a)
+    r, _, n = _quadrant(a)
     s, c = _sin_cos_poly(r)
     y = select((n & 1) == 0, c, s)
     y = (y.bits() ^ (((n + 1) << 30) & SIGN)).floating()
@@ -297,34 +297,34 @@ def cos(x: Value) -> Value:
 
 def tan(x: Value) -> Value:
     a = absolute(x)
-    r, n = _quadrant(a)
+    r, lost, n = _quadrant(a)
     z = r * r
-    t = fma(polynomial(z, 0.00452842005, -0.000222352319, 0.0110854683, 0.0211839732, 0.0540794469, 0.133324847, 0.333333552) * z, r, r)
+    t = fma(polynomial(z, 0.00452842005, -0.000222352319, 0.0110854683, 0.0211839732, 0.0540794469, 0.133324847, 0.333333552) * z, r, fma(z, lost, lost)) + r  # near a pole every lost bit of the angle counts
     y = select((n & 1) == 0, t, -1.0 / t)
     y = (y.bits() ^ (x.bits() & SIGN)).floating()
     return select(a < INF, y, NAN)
 
 
 def _asin_poly(s: Value, z: Value) -> Value:
-    """asin(s), s² = z <= 1/4."""
-    return fma(polynomial(z, 0.0422025397, 0.0241563879, 0.0454754829, 0.0749525353, 0.166667536) * z, s, s)
+    """asin(s), s² = z <= 0.542²."""
+    return fma(polynomial(z, 0.0438771732, 0.00971485209, 0.0331076533, 0.0443553254, 0.0750137642, 0.166666448) * z, s, s)
 
 
-def _asin_parts(x: Value) -> tuple[Value, Value, Value]:
-    """(a = |x|, whether a > 1/2, asin of a or of sqrt((1-a)/2)); NaN beyond 1."""
+def _asin_parts(x: Value) -> tuple[Value, Value]:
+    """(whether |x| > 0.5415, asin of |x| or of sqrt((1-|x|)/2)); NaN beyond 1. Past that border 2·asin is below 1, so its rounding is small."""
     a = absolute(x)
-    far = a > 0.5
+    far = a > 0.5415
     z = select(far, fma(a, -0.5, 0.5), a * a)
-    return a, far, _asin_poly(select(far, sqrt(z), a), z)
+    return far, _asin_poly(select(far, sqrt(z), a), z)
 
 
 def asin(x: Value) -> Value:
-    _, far, p = _asin_parts(x)
-    return copysign(select(far, fma(p, -2.0, HALF_PI), p), x)
+    far, p = _asin_parts(x)
+    return copysign(select(far, fma(p, -2.0, HALF_PI) + HALF_PI_LO, p), x)
 
 
 def acos(x: Value) -> Value:
-    _, far, p = _asin_parts(x)
+    far, p = _asin_parts(x)
     negative = x < 0.0
     twice = p + p
     ends = select(negative, PI - twice, twice)
@@ -376,27 +376,35 @@ def erf(x: Value) -> Value:
 def erfc(x: Value) -> Value:
     a = absolute(x)
     b = at_most(a, 10.25)
-    square = b * b
-    lost = fma(b, b, -square)
-    t = (b - 3.0) / (b + 3.0)
-    scaled = polynomial(t, 6.65207381e-06, -0.000542645808, 0.000730712665, 0.00425120909, -0.024397349, 0.0716684088, -0.150115579, 0.245603666, -0.326233566, 0.179001153)
-    r, n = _power_parts(-square, -lost)
-    tail = _scale(fma(_exp_minus_1(r), scaled, scaled), n)
+    # erfc(b)·exp(b²)·(2b+1) is nearly flat; exp(-b²) magnifies the rounding of b², so the factors are float64
+    flat = polynomial((b - 2.0) / (b + 2.0), *ERFC_FLAT)
+    d = b.to("double")
+    tail = (_exp2_double(d * d * -1.4426950408889634) * flat.to("double") / (d + d + 1.0)).to("float")
     return select(x < 0.5, select(x > -0.5, 1.0 - copysign(_erf_near(a), x), 2.0 - tail), tail)
+
+
+ERFC_FLAT = (
+    -0.000227706652, -0.00128524797, 0.00115611102, 0.00867558178, -0.00801135786, -0.0542158261, 0.164049804, -0.166030362, -0.0927638188, 1.27697837,
+)
 
 
 def erfinv(x: Value) -> Value:
     # x·P(w) in w = -log(1 - x²); the square root straightens the tail
     w = -_log_positive(fma(-x, x, 1.0))
-    near = polynomial(w - 2.5, *ERFINV_NEAR)
+    near = polynomial(w, *ERFINV_NEAR)
     tail = polynomial(sqrt(w) - 3.0, *ERFINV_TAIL)
     a = absolute(x)
     result = x * select(w < 5.0, near, tail)
     return select(a < 1.0, result, select(a == 1.0, copysign(x.code.value(INF, "float"), x), NAN))
 
 
-ERFINV_NEAR = (2.6784388e-08, 3.40709107e-07, -3.51077688e-06, -4.36816572e-06, 0.000218546804, -0.00125378242, -0.00417765696, 0.246640772, 1.50140941)
-ERFINV_TAIL = (-0.000156088805, 8.6198168e-05, 0.00128054316, -0.00365935103, 0.00577341393, -0.00762554118, 0.0094335163, 1.00167418, 2.83297706)
+ERFINV_NEAR = (
+    2.09068451e-09, -6.06020407e-08, 7.65610935e-07, -5.13785926e-06, 1.50419883e-05, 2.0704616e-05, -9.62660197e-05, -0.00235764473, 0.0115574813,
+    0.232012525, 0.886226952,
+)
+ERFINV_TAIL = (
+    0.000111846733, -0.000306230708, -5.11937542e-05, 0.00148055179, -0.00359972776, 0.0056888815, -0.00763714127, 0.00944499671, 1.00167501, 2.83297682,
+)
 
 
 # ---- the face ---------------------------------------------------------------------------------------------------------
