@@ -3,16 +3,20 @@
 The public face of `torch.autograd`, and what operators need to record themselves. No operator lives here.
 """
 
+from strided.autograd import engine, graph
+from strided.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly  # noqa: F401
+from strided.autograd.engine import grad  # noqa: F401
+from strided.autograd.function import Function, once_differentiable  # noqa: F401
 from strided.autograd.graph import (  # noqa: F401
     AccumulateGrad,
     Node,
-    backward as backward_node,
     check_inplace,
     record,
     record_inplace,
     record_view,
     tracking,
 )
+from strided.autograd.methods import TENSOR_METHODS  # noqa: F401
 from strided.autograd.modes import (  # noqa: F401
     STATE,
     enable_grad,
@@ -22,3 +26,11 @@ from strided.autograd.modes import (  # noqa: F401
     no_grad,
     set_grad_enabled,
 )
+
+
+def backward(tensors, *args, **kwargs):
+    """`torch.autograd.backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None)`; see `engine.backward`.
+
+    Called with a name instead of tensors it is the decorator with which operators make their node classes; see `graph.backward`.
+    """
+    return (graph if isinstance(tensors, str) else engine).backward(tensors, *args, **kwargs)

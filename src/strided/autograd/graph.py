@@ -12,8 +12,8 @@ from typing import Any, Callable
 
 from strided.autograd import anomaly
 from strided.autograd.modes import STATE
-from strided.autograd.saved import RELEASED, save, unpack
-from strided.tensor import Tensor
+from strided.autograd.saved import RELEASED, disable_saved_tensors_hooks, save, save_on_cpu, saved_tensors_hooks, unpack  # noqa: F401
+from strided.tensor import Tensor, empty
 
 _sequence = count()
 _new = object.__new__
@@ -22,13 +22,11 @@ ATTRIBUTES = {  # class-level defaults that autograd keeps on tensors, beside th
     "_accumulator": None,  # weak reference to the leaf's AccumulateGrad: identity is stable while a graph uses it
     "_seen": 0,  # storage version for which a view's `_node` is right; later writes through its base outdate it
     "_view_kind": None,  # why a view must not be written in place under grad mode: "no_grad", "inference", "multi:<Node>"
-    "_inference": False,
-    "_retains": False,
+    "_retains": False,  # retain_grad() was asked for
+    "_post_hooks": None,  # of a leaf: run after its gradient was added
 }
 for _name, _default in ATTRIBUTES.items():
     setattr(Tensor, _name, _default)
-
-HOOKS: dict[str, Callable] = {}  # the few operators autograd itself needs, registered by ops (see engine.install)
 
 
 class Node:
@@ -185,7 +183,7 @@ def gradient_edge(t: Tensor) -> tuple[Node, int] | None:
     """Where a gradient of t goes: (its grad_fn, output number), or its accumulator for a leaf, or None."""
     base = t._base
     if base is not None:
-        if t._seen != t.storage.version:
+        if t._seen != t.mem.version:
             _refresh(t)
         if not (t._tracked or base._tracked):
             return None
@@ -196,14 +194,14 @@ def gradient_edge(t: Tensor) -> tuple[Node, int] | None:
 
 
 def grad_fn(t: Tensor) -> Node | None:
-    if t._base is not None and t._seen != t.storage.version:
+    if t._base is not None and t._seen != t.mem.version:
         _refresh(t)
     return t._node
 
 
 def _refresh(view: Tensor) -> None:
     """The storage was written since the view's history was recorded: the view is now a window of its base as it is."""
-    view._seen = view.storage.version
+    view._seen = view.mem.version
     base = view._base
     if not base._tracked or view._view_kind is not None or base._node is None and view._node is None:
         return
@@ -211,7 +209,7 @@ def _refresh(view: Tensor) -> None:
     STATE.grad_enabled = True
     try:
         spec = view.spec
-        window = HOOKS["as_strided"](base, spec.shape, spec.strides, (view.ptr - view.storage.data) // spec.dtype.itemsize)
+        window = base.as_strided(spec.shape, spec.strides, view.storage_offset())
     finally:
         STATE.grad_enabled = previous
     view._tracked, view._node, view._nr = True, window._node, window._nr
@@ -275,7 +273,7 @@ def record_view(cls: type[Node], base: Tensor, view, **attrs) -> None:
         return
     root = base if base._base is None else base._base
     kind = None if STATE.grad_enabled else "inference" if STATE.inference else "no_grad"
-    version = base.storage.version
+    version = base.mem.version
     if isinstance(view, (tuple, list)):
         kind = kind or f"multi:{cls.__name__}"
         for v in view:
@@ -306,7 +304,7 @@ def check_inplace(x: Tensor, *others) -> None:
             raise RuntimeError(_VIEW_KINDS[x._view_kind.split(":")[0]].format(number=x._nr, name=x._view_kind[6:].removesuffix("Backward0")))
         if base._tracked and base._node is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        if x._seen != x.storage.version:
+        if x._seen != x.mem.version:
             _refresh(x)
     if x._tracked and x._node is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -370,15 +368,14 @@ class CopySlices(Node):
 
     def apply(self, grad):
         spec, (view, offset) = self.base_spec, self.view
-        passed = HOOKS["empty_strided"](spec.shape, spec.strides, dtype=spec.dtype, device=spec.device)
-        HOOKS["copy_"](passed, grad)
-        window = HOOKS["as_strided"](passed, view.shape, view.strides, offset)
+        passed = empty(spec.shape, spec.dtype, spec.device, strides=spec.strides).copy_(grad)
+        window = passed.as_strided(view.shape, view.strides, offset)
         self.inner.needs = tuple([edge is not None for edge in self.edges])
-        first, *rest = as_tuple(self.inner.apply(HOOKS["clone"](window)))
+        first, *rest = as_tuple(self.inner.apply(window.clone()))
         if first is None:
-            HOOKS["zero_"](window)
+            window.zero_()
         else:
-            HOOKS["copy_"](window, first)
+            window.copy_(first)
         return (passed, *rest)
 
     def release(self):

@@ -45,9 +45,9 @@ def save(node, saves: tuple, outputs) -> tuple:
             )
         number = _output_number(s, outputs)
         if number is None:
-            entries.append((s, s.storage.version, s._node))
+            entries.append((s, s.mem.version, s._node))
         else:
-            entries.append((None, s.storage.version, number, s.spec, s.storage, s.ptr))
+            entries.append((None, s.mem.version, number, s.spec, s.mem, s.ptr))
     return tuple(entries)
 
 
@@ -73,11 +73,11 @@ def unpack(entry, node):
         return attached(wrap(spec, storage, ptr), node, number)
     if len(entry) == 5:
         return _unpack_packed(entry, node)
-    current = first.storage.version
+    current = first.mem.version
     if current != version:
         raise _modified(first.spec, entry[2], first._nr, current, version)
     if first._node is not entry[2]:  # detached in place since: the history it had then is what counts
-        return attached(wrap(first.spec, first.storage, first.ptr), entry[2], first._nr)
+        return attached(wrap(first.spec, first.mem, first.ptr), entry[2], first._nr)
     return first
 
 
@@ -155,7 +155,7 @@ def _pack(s, outputs):
         return None
     number = _output_number(s, outputs)
     pack_hook, unpack_hook = STATE.saved_hooks[-1]
-    given = s if number is None else wrap(s.spec, s.storage, s.ptr)
+    given = s if number is None else wrap(s.spec, s.mem, s.ptr)
     previous, STATE.grad_enabled = STATE.grad_enabled, False
     try:
         packed = pack_hook(given)
@@ -177,7 +177,7 @@ def _unpack_packed(entry, node):
     if not hasattr(tensor, "spec"):
         raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}")
     if source is None:
-        return attached(wrap(tensor.spec, tensor.storage, tensor.ptr), node, number)
+        return attached(wrap(tensor.spec, tensor.mem, tensor.ptr), node, number)
     if not tracked or tensor is source:
         return tensor
     return _of_source(tensor, source, number)
@@ -188,4 +188,4 @@ def _of_source(tensor, source, number: int):
     from strided.autograd.graph import Node, accumulator
 
     node = source if isinstance(source, Node) else accumulator(source)
-    return attached(wrap(tensor.spec, tensor.storage, tensor.ptr), node, number)
+    return attached(wrap(tensor.spec, tensor.mem, tensor.ptr), node, number)

@@ -1,0 +1,436 @@
+"""The backward engine: runs a graph from given gradients of its roots, without recursion.
+
+Order: every node is made after the nodes its inputs came from, so its sequence number is larger than theirs. Running the ready node with
+the largest number first is therefore a topological order: when a node's turn comes, all its gradients have arrived, and no count of
+dependencies is needed. Which operators a gradient is made of is the nodes' business; gradients are summed with `+` and `add_`.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from sys import getrefcount
+from typing import Sequence
+
+from strided.autograd import anomaly
+from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
+from strided.autograd.modes import STATE
+from strided.tensor import Tensor, empty, wrap
+
+
+def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=None, accumulate=True) -> list | None:
+    """Runs the graph of `tensors` (tensors or GradientEdges) from their gradients `grads`.
+
+    inputs None: every leaf that is reached accumulates into `.grad`. Otherwise only paths to `inputs` are followed, and with `accumulate` their `.grad`
+    is added to; without it, their gradients are returned, None where nothing arrived.
+    """
+    roots = []
+    for number, (tensor, grad) in enumerate(zip(tensors, grads)):
+        edge = tensor if isinstance(tensor, tuple) else gradient_edge(tensor)
+        if edge is None:
+            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+        roots.append((edge, grad))
+    run = _Run(retain_graph)
+    if inputs is not None:
+        run.restrict([root for root, _ in roots], [_input_edge(x, accumulate) for x in inputs], accumulate)
+    previous, STATE.grad_enabled = STATE.grad_enabled, create_graph
+    try:
+        for (node, number), grad in roots:
+            if run.needed is None or node in run.needed:
+                run.deliver(node, number, grad)
+        run.loop()
+    finally:
+        STATE.grad_enabled = previous
+    return run.results()
+
+
+def _input_edge(x, accumulate: bool):
+    if isinstance(x, tuple):
+        return x
+    edge = gradient_edge(x)
+    if edge is None:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if accumulate and x._node is not None:
+        x.retain_grad()
+    return edge
+
+
+class _Run:
+    """One pass over a graph: the gradients on their way, and which nodes matter."""
+
+    def __init__(self, retain_graph: bool):
+        self.retain_graph = retain_graph
+        self.buffers: dict[Node, list] = {}  # node -> gradient of each output, None where none has arrived
+        self.heap: list[tuple[int, Node]] = []
+        self.owned: set[tuple[Node, int]] = set()  # sums made here, which may be added to in place
+        self.needed: set[Node] | None = None  # nodes on a path to a wanted input; None: all
+        self.captures: dict[Node, dict[int, object]] = {}  # node -> {output number: its total gradient}
+        self.wanted: list[tuple[Node, int]] = []
+        self.terminal: set[Node] = set()  # captured nodes that need not run themselves
+
+    def restrict(self, roots, wanted, accumulate: bool) -> None:
+        """Follow only paths from the roots to the wanted edges."""
+        self.wanted = wanted
+        targets = set()
+        for node, number in wanted:
+            targets.add(node)
+            if not (accumulate and isinstance(node, AccumulateGrad)):
+                self.captures.setdefault(node, {})[number] = None
+        self.needed = set(targets)
+        for node in sorted(_reachable(node for node, _ in roots), key=lambda node: node.seq):
+            if any(edge is not None and edge[0] in self.needed for edge in node.edges):
+                self.needed.add(node)
+            elif node in self.captures:
+                self.terminal.add(node)
+
+    def results(self) -> list | None:
+        return [self.captures.get(node, {}).get(number) for node, number in self.wanted]
+
+    def deliver(self, node: Node, number: int, grad) -> None:
+        """Adds a gradient to what has arrived for an output of a node; the first arrival puts the node in line."""
+        slots = self.buffers.get(node)
+        if slots is None:
+            specs = node.specs
+            slots = self.buffers[node] = [None] * len(specs) if type(specs) is tuple else [None]
+            heappush(self.heap, (-node.seq, node))
+        if grad is None:
+            return
+        if slots[number] is None:
+            slots[number] = grad
+        elif (node, number) in self.owned and not STATE.grad_enabled:
+            slots[number].add_(grad)
+        else:
+            slots[number] = slots[number] + grad
+            self.owned.add((node, number))
+
+    def loop(self) -> None:
+        heap, buffers, deliver, needed = self.heap, self.buffers, self.deliver, self.needed
+        while heap:
+            node = heappop(heap)[1]
+            grads = buffers.pop(node)
+            if node.hooks is not None:
+                grads = _before(node, grads)
+            if self.captures and node in self.captures:
+                self.capture(node, grads)
+                if node in self.terminal:
+                    continue
+            if type(node) is AccumulateGrad:
+                accumulate(node, grads)
+                continue
+            edges = node.edges
+            node.needs = [edge is not None and (needed is None or edge[0] in needed) for edge in edges]
+            results = self.apply(node, grads)
+            del grads
+            for index, edge in enumerate(edges):
+                if edge is None:
+                    continue
+                target, number = edge
+                if needed is not None and target not in needed:
+                    continue
+                grad = results[index]
+                if grad is not None:
+                    specs = target.specs
+                    spec = specs[number] if type(specs) is tuple else specs
+                    if grad.spec is not spec:
+                        grad = conform(grad, spec, node, index, target)
+                deliver(target, number, grad)
+            results = grad = None  # a gradient that only the buffers hold may become .grad without a copy
+
+    def apply(self, node: Node, grads: list) -> tuple:
+        """The node's gradients for its inputs, one an edge."""
+        edges = node.edges
+        if node.skips_undefined and not any([grad is not None for grad in grads]):
+            results = (None,) * len(edges)
+        else:
+            try:
+                results = node.apply(*grads)
+            except Exception:
+                if anomaly.enabled:
+                    anomaly.explain(node)
+                raise
+            if type(results) is not tuple:
+                results = tuple(results) if type(results) is list else (results,)
+            if len(results) != len(edges):
+                results = _counted(node, results)
+            if node.hooks is not None and node.hooks.post:
+                results = _after(node, results, grads)
+            if anomaly.enabled and anomaly.check_nan:
+                anomaly.check(node, results)
+        if not self.retain_graph:
+            node.release()
+        return results
+
+    def capture(self, node: Node, grads) -> None:
+        numbers = self.captures[node]
+        if type(node) is AccumulateGrad:
+            grads = [_leaf_hooks(node.variable, grads[0])]
+        for number in numbers:
+            numbers[number] = grads[number]
+
+
+def _reachable(nodes) -> set[Node]:
+    seen: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(edge[0] for edge in node.edges if edge is not None)
+    return seen
+
+
+# ---- gradients that do not fit ------------------------------------------------------------------
+
+
+def conform(grad, spec, node: Node, index: int, target: Node):
+    """The gradient in the shape, dtype and device of what it is a gradient of: summed over broadcast dimensions, cast; else an error."""
+    if type(target) is AccumulateGrad:
+        spec = target.variable.spec  # `.data` may have been assigned since
+    own = grad.spec
+    if own.shape != spec.shape:
+        if not _expandable(spec.shape, own.shape):
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {index} - got {list(own.shape)} but expected shape compatible with {list(spec.shape)}"
+            )
+        grad = grad.sum_to_size(spec.shape)
+    if own.dtype is not spec.dtype:
+        if own.dtype.is_complex and not spec.dtype.is_complex:
+            grad = grad.real
+        if grad.spec.dtype is not spec.dtype:
+            grad = grad.to(spec.dtype)
+    if own.device != spec.device:
+        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - expected device {spec.device} but got {own.device}")
+    return grad
+
+
+def _expandable(shape, target) -> bool:
+    offset = len(target) - len(shape)
+    return offset >= 0 and all(size == 1 or size == target[offset + dim] for dim, size in enumerate(shape))
+
+
+def _counted(node: Node, results: tuple) -> tuple:
+    """Too few or too many gradients are an error, except that trailing None may be too many."""
+    expected = len(node.edges)
+    if len(results) > expected and all(grad is None for grad in results[expected:]):
+        return results[:expected]
+    raise RuntimeError(f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)})")
+
+
+# ---- leaves -------------------------------------------------------------------------------------
+
+
+def accumulate(node: AccumulateGrad, grads: list) -> None:
+    """Adds to the leaf's .grad: in place where grad mode is off; a first gradient nobody else holds is taken as it is."""
+    leaf = node.variable
+    if leaf._hooks:
+        grads[0] = _leaf_hooks(leaf, grads[0])
+    given = (grads[0],) if node.hooks is not None and node.hooks.post else None
+    if grads[0] is not None:
+        if leaf._grad is None:
+            leaf._grad = _first(leaf.spec, grads)
+        elif STATE.grad_enabled:
+            leaf._grad = leaf._grad + grads[0]
+        else:
+            leaf._grad.add_(grads[0])
+        if leaf._post_hooks:
+            for hook in list(leaf._post_hooks.values()):
+                hook(leaf)
+    if given is not None:
+        for hook in list(node.hooks.post.values()):
+            hook((), given)
+
+
+def _first(spec, grads: list):
+    """A leaf's first gradient, in the leaf's own layout (contiguous where that is not dense). `grads` holds the only reference."""
+    like_leaf = grads[0].spec is spec if spec.layout.is_dense else grads[0].spec.is_contiguous
+    if like_leaf and not STATE.grad_enabled and _alone(grads):
+        grad = grads[0]
+        return grad if grad._node is None and not grad._tracked else wrap(grad.spec, grad.mem, grad.ptr)
+    if like_leaf:
+        return grads[0].clone()
+    fresh = empty(spec.shape, grads[0].spec.dtype, spec.device, strides=spec.strides if spec.layout.is_dense else None)
+    return fresh.copy_(grads[0])
+
+
+def _references(held: list) -> tuple[int, int]:
+    return getrefcount(held[0]), getrefcount(held[0].mem)
+
+
+class _Probe:
+    pass
+
+
+def _calibrate() -> tuple[int, int]:
+    """What `_references` counts for an object only the list holds: Python versions differ in what they count themselves."""
+    probe = [_Probe()]
+    probe[0].mem = _Probe()
+    return _references(probe)
+
+
+_ALONE = _calibrate()
+
+
+def _alone(held: list) -> bool:
+    """True if nobody but this list holds the tensor, and nobody but the tensor its storage: then it may be taken over."""
+    tensor, storage = _references(held)
+    return tensor <= _ALONE[0] and storage <= _ALONE[1]
+
+
+# ---- hooks --------------------------------------------------------------------------------------
+
+
+def _leaf_hooks(leaf: Tensor, grad):
+    if grad is not None and leaf._hooks:
+        for hook in list(leaf._hooks.values()):
+            grad = _hooked(hook, grad)
+    return grad
+
+
+def _hooked(hook, grad):
+    result = hook(grad)
+    if result is None:
+        return grad
+    if not isinstance(result, Tensor):
+        raise TypeError(f"hook '{getattr(hook, '__name__', hook)}' has returned a {type(result).__name__}: hooks must return None or a Tensor")
+    if result.spec.shape != grad.spec.shape:
+        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+    return result
+
+
+def _before(node: Node, grads: list) -> list:
+    """Hooks on the node's outputs (in the order in which they were registered), retained gradients, then the node's own prehooks."""
+    hooks = node.hooks
+    for number, table in hooks.tensors.items():
+        for hook in list(table.values()):
+            if grads[number] is not None:
+                grads[number] = _hooked(hook, grads[number])
+    for number, reference in hooks.retain.items():
+        tensor, grad = reference(), grads[number]
+        if tensor is not None and grad is not None:
+            tensor._grad = grad.clone() if tensor._grad is None else tensor._grad + grad
+    for hook in list(hooks.pre.values()):
+        changed = hook(tuple(grads))
+        if changed is not None:
+            grads = list(changed) if isinstance(changed, (tuple, list)) else [changed]
+    return grads
+
+
+def _after(node: Node, results: tuple, grads: list) -> tuple:
+    for hook in list(node.hooks.post.values()):
+        changed = hook(results, tuple(grads))
+        if changed is not None:
+            results = changed if isinstance(changed, tuple) else (changed,)
+    return results
+
+
+# ---- the public calls ---------------------------------------------------------------------------
+
+
+def _sequence_of(value) -> tuple:
+    """A tensor or a GradientEdge alone stands for a sequence of one."""
+    if isinstance(value, Tensor) or hasattr(value, "output_nr"):
+        return (value,)
+    return tuple(value)
+
+
+def _make_grads(outputs: Sequence, grads: Sequence, batched: bool = False) -> list:
+    """The gradients to start from: those given, checked against the outputs; 1 for a scalar where none is given."""
+    made = []
+    for number, (out, grad) in enumerate(zip(outputs, grads)):
+        edge = out if isinstance(out, tuple) else None
+        spec = out.spec if edge is None else edge[0].output_spec(edge[1])
+        if isinstance(grad, Tensor):
+            shape = grad.spec.shape[1:] if batched else grad.spec.shape
+            if shape != spec.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{number}] has a shape of {grad.spec.shape} and output[{number}] has a shape of {spec.shape}."
+                )
+            if grad.spec.dtype.is_complex != spec.dtype.is_complex:
+                raise RuntimeError(
+                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                    f"grad_output[{number}] has a dtype of {grad.spec.dtype} and output[{number}] has a dtype of {spec.dtype}."
+                )
+            made.append(grad)
+        elif grad is not None:
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
+        elif edge is None and not requires_grad(out):
+            made.append(None)
+        elif spec.numel != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        elif not spec.dtype.is_floating_point:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {spec.dtype}")
+        else:
+            made.append(empty(spec.shape, spec.dtype, spec.device).fill_(1))
+    return made
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None) -> None:
+    """Accumulates the gradients of `tensors` with respect to the graph's leaves into their `.grad`.
+
+    tensors: a tensor or a sequence. grad_tensors: one gradient each, of its shape; may be left out for one-element tensors. retain_graph: keep saved
+    tensors for a second pass (default: create_graph). create_graph: record the backward pass, for higher derivatives. inputs: accumulate only
+    into these. Errors: RuntimeError for a tensor that requires no grad, for shapes that differ, for a graph already freed.
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`.")
+        grad_tensors = grad_variables
+    tensors = _sequence_of(tensors)
+    inputs = None if inputs is None else _sequence_of(inputs)
+    if inputs is not None and not inputs:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    grads = (None,) * len(tensors) if grad_tensors is None else _sequence_of(grad_tensors)
+    if len(grads) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
+    grads = _make_grads(tensors, grads)
+    run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph, create_graph, inputs)
+
+
+def grad(
+    outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False
+) -> tuple:
+    """The gradients of `outputs` with respect to `inputs`, as a tuple of tensors; `.grad` is left alone.
+
+    grad_outputs: one gradient an output, of its shape (with is_grads_batched, a leading batch dimension more). allow_unused: None for an input that the
+    outputs do not depend on, instead of an error; materialize_grads: zeros for it.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    outputs, inputs = _sequence_of(outputs), _sequence_of(inputs)
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    grads = (None,) * len(outputs) if grad_outputs is None else _sequence_of(grad_outputs)
+    if len(grads) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
+    if is_grads_batched:
+        return _batched_grad(outputs, inputs, _make_grads(outputs, grads, batched=True), create_graph, allow_unused, materialize_grads)
+    grads = _make_grads(outputs, grads)
+    found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=False)
+    for number, result in enumerate(found):
+        if result is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {number} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+            )
+        if result is None and materialize_grads:
+            spec = inputs[number].spec
+            found[number] = empty(spec.shape, spec.dtype, spec.device).zero_()
+    return tuple(found)
+
+
+def _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads) -> tuple:
+    """One pass an entry of the batch, stacked: what vmap over the gradients would give."""
+    batch = grads[0].spec.shape[0]
+    rows = [
+        grad(outputs, inputs, [g[row] for g in grads], True, create_graph, allow_unused=allow_unused, materialize_grads=materialize_grads)
+        for row in range(batch)
+    ]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
+
+
+def stack(tensors: Sequence):
+    """Tensors of one shape along a new first dimension."""
+    spec = tensors[0].spec
+    out = empty((len(tensors), *spec.shape), spec.dtype, spec.device)
+    for row, tensor in enumerate(tensors):
+        out[row] = tensor
+    return out
