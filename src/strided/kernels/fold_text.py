@@ -1,0 +1,625 @@
+"""The text of fold kernels, in two loop shapes.
+
+Along: the folded dimensions lie innermost in memory; a row is swept with vector accumulators, in blocks whose results are combined in
+double precision. Across: a kept dimension lies innermost; rows of up to COLUMNS of its elements are accumulated into arrays
+on the stack. Geometry (which dimension goes where) is fold.py's.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import expr as E
+from .loops import Body
+from .lower import FLOATS, IR, Lowering, Value, compute_type, infer, literal
+
+BLOCK = 2048  # elements summed in the operands' own precision before the sum moves to double
+COLUMNS = 512  # elements of the kept dimension accumulated at a time
+PICKS = ("rpickmax", "rpickmin")  # (value, position) of the best value: combines the pieces of an argmax
+REDUCTIONS = E.REDUCTIONS | set(PICKS)
+
+
+class Kind(NamedTuple):
+    """What a kernel is specialised on."""
+
+    exprs: tuple
+    outs: tuple  # dtype names
+    ins: tuple  # dtype names, or "f64" / "i64" for scalar parameters
+    modes: tuple  # of outs, then of tensor inputs: "same", "run" or "step" along the innermost walked dimension
+    constant: tuple  # likewise: whether it stays the same along the folded dimensions
+    per_element: tuple  # of outs
+    multi: bool  # more than one folded dimension
+    pieces: bool  # rows are cut into pieces
+    default: str  # the default float
+
+
+# ---- questions about expressions -------------------------------------------------------------------------------------------------
+
+
+def element_params(ins, constant) -> set[int]:
+    """Inputs that vary along the folded dimensions. `constant` holds a flag a tensor input."""
+    flags = iter(constant)
+    return {i for i, (kind, _) in enumerate(ins) if kind != "param" and not next(flags)}
+
+
+def reads_elements(expr, element) -> bool:
+    """Whether `expr` needs the row's elements outside of reductions."""
+    stack, seen = [expr], set()
+    while stack:
+        n = stack.pop()
+        if n in seen or n.op in REDUCTIONS:
+            continue
+        seen.add(n)
+        if n.op == "position" or (n.op == "param" and n.data in element):
+            return True
+        stack.extend(n.args)
+    return False
+
+
+def splittable(exprs, ins) -> bool:
+    """Whether rows may be cut into pieces: one level of reductions, and nothing but them and scalars outside of it."""
+    tensors = {i for i, (kind, _) in enumerate(ins) if kind != "param"}
+    if any(reads_elements(e, tensors) for e in exprs):
+        return False
+    found = [n for n in E.topological(exprs) if n.op in REDUCTIONS]
+    return bool(found) and not any(n.op in PICKS or any(m.op in REDUCTIONS for m in E.topological(n.args)) for n in found)
+
+
+def substitute(expr, mapping):
+    """`expr` with the nodes of `mapping` replaced."""
+    new = dict(mapping)
+    for n in E.topological((expr,), new):
+        new[n] = E._intern(n.op, tuple(new[a] for a in n.args), n.data, E._number_text(n.data) if n.op == "constant" else n.data)
+    return new[expr]
+
+
+def input_types(ins, default) -> dict:
+    """Compute types of the leaves, for `lower.infer`. `ins`: dtype names, "f64" or "i64"."""
+    types = {"f64": "weak float", "i64": "weak int"}
+    known = {E.param(i): types.get(name) or compute_type(name) for i, name in enumerate(ins)}
+    known[E.position()] = known[E.extent()] = "int64"
+    return known
+
+
+def _strong(type: str) -> str:
+    return {"weak int": "int64", "weak float": "float64"}.get(type, type)
+
+
+def result_type(op: str, argument: str) -> str:
+    """Compute type of a reduction's result, given its argument's."""
+    argument = _strong(argument)
+    if op in ("rany", "rall"):
+        return "bool"
+    if op.startswith(("rarg", "rpick")):
+        return "int64"
+    if op in ("rsum", "rprod") and argument not in FLOATS:
+        return "int64"
+    return argument
+
+
+def total_type(n, ins) -> str:
+    """The type in which a reduction's pieces are kept."""
+    names = [k if d == "param" else d.name for d, k in ins]
+    argument = _strong(infer(n.args[0], input_types(names, "float32")))
+    if n.op in ("rsum", "rprod") and argument in FLOATS:
+        return "float64"
+    return result_type(n.op, argument)
+
+
+# ---- accumulators ----------------------------------------------------------------------------------------------------------------
+
+
+class Accumulator:
+    """One reduction while it runs: what it starts from, how an element enters, how blocks combine."""
+
+    def __init__(self, node, argument: str):
+        self.node, self.op = node, node.op
+        self.result = result_type(node.op, argument)
+        argument = _strong(argument)
+        if self.op in ("rany", "rall"):
+            self.block = self.total = "int32"
+        elif self.op in ("rsum", "rprod"):
+            self.block = argument if argument in FLOATS else "int64"
+            self.total = "float64" if argument in FLOATS else "int64"
+        else:
+            self.block = self.total = "uint8" if argument == "bool" else argument
+        largest = "min" in self.op
+        if self.op == "rsum":
+            start = 0
+        elif self.op == "rprod":
+            start = 1
+        elif self.op in ("rany", "rall"):
+            start = int(self.op == "rall")
+        elif self.block in FLOATS:
+            start = float("inf") if largest else float("-inf")
+        else:
+            bits = int(IR[self.block][1:])
+            unsigned = self.block[0] == "u"
+            low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+            start = high if largest else low
+        self.start_block, self.start_total = literal(start, self.block), literal(start, self.total)
+
+    @property
+    def pair(self) -> bool:
+        return self.op.startswith(("rarg", "rpick"))
+
+    def enter(self, low: Lowering, type: str, old: str, value: Value) -> str:
+        """`old` combined with an element (or a block's result) in accumulator type `type`."""
+        b, ir = low.body, IR[type]
+        if self.op in ("rany", "rall"):
+            value = low.convert(value, "bool") if value.type != "int32" else value
+            new = b(f"zext i1 {value.text} to i32") if value.type == "bool" else value.text
+            return b(f"{'or' if self.op == 'rany' else 'and'} i32 {old}, {new}")
+        new = low.convert(value, type).text
+        if self.op in ("rsum", "rprod"):
+            text = "add" if self.op == "rsum" else "mul"
+            return b(f"f{text} reassoc {ir} {old}, {new}" if type in FLOATS else f"{text} {ir} {old}, {new}")
+        way = "min" if "min" in self.op else "max"
+        if type in FLOATS:
+            name = f"@llvm.{way}imum.{'f64' if ir == 'double' else 'f32'}"
+        else:
+            name = f"@llvm.{'u' if type[0] == 'u' else 's'}{way}.{ir}"
+        b.declare(f"declare {ir} {name}({ir}, {ir})")
+        return b(f"call {ir} {name}({ir} {old}, {ir} {new})")
+
+    def better(self, low: Lowering, best: str, value: str) -> str:
+        """i1: whether `value` beats `best` and is not merely its equal; the first NaN beats all."""
+        b, ir = low.body, IR[self.total]
+        if self.total in FLOATS:
+            beats = b(f"fcmp {'olt' if 'min' in self.op else 'ogt'} {ir} {value}, {best}")
+            nan, had = b(f"fcmp uno {ir} {value}, 0.0"), b(f"fcmp ord {ir} {best}, 0.0")
+            return b(f"or i1 {beats}, {b(f'and i1 {nan}, {had}')}")
+        return b(f"icmp {'u' if self.total[0] == 'u' else 's'}{'lt' if 'min' in self.op else 'gt'} {ir} {value}, {best}")
+
+    def equals(self, low: Lowering, best: str, value: str) -> str:
+        b, ir = low.body, IR[self.total]
+        if self.total in FLOATS:
+            both = b(f"and i1 {b(f'fcmp uno {ir} {best}, 0.0')}, {b(f'fcmp uno {ir} {value}, 0.0')}")
+            return b(f"or i1 {b(f'fcmp oeq {ir} {best}, {value}')}, {both}")
+        return b(f"icmp eq {ir} {best}, {value}")
+
+    def finish(self, low: Lowering, total: str) -> Value:
+        value = Value(total, self.total)
+        if self.op in ("rany", "rall") or self.result == "bool":
+            return Value(low.body(f"icmp ne {IR[self.total]} {total}, 0"), "bool")
+        return low.convert(value, self.result)
+
+
+# ---- the kernel ------------------------------------------------------------------------------------------------------------------
+
+
+class Writer:
+    """What both shapes share: operands, levels, the walk over kept dimensions."""
+
+    WORDS = 9
+
+    def __init__(self, kind: Kind):
+        self.kind = kind
+        self.b = b = Body()
+        self.low = Lowering(b, kind.default)
+        self.n_outs = len(kind.outs)
+        self.tensors = [i for i, name in enumerate(kind.ins) if name not in ("f64", "i64")]
+        self.operands = self.n_outs + len(self.tensors)
+        self.place = {i: self.n_outs + k for k, i in enumerate(self.tensors)}  # input -> operand
+        self.dtypes = [*kind.outs, *(kind.ins[i] for i in self.tensors)]
+        self.element = {i for i in self.tensors if not kind.constant[self.place[i]]}
+        self._levels()
+        words = [b.word(i) for i in range(self.WORDS)]
+        self.rows, self.kept_dims, self.inner, self.slow_rows, self.slow_dims, self.extent, self.longest, self.length, self.rest = words
+        self.steps = [b.word(self.WORDS + k) for k in range(self.operands)]
+        self.kept_table = self.WORDS + self.operands
+        self.slow_table = b.add(b.mul(self.kept_dims, self.operands + 1), self.kept_table)
+        self.pointers = [b.slot(k) for k in range(self.n_outs)]
+        self.scalars = {}
+        for i, name in enumerate(kind.ins):
+            if i in self.place:
+                self.pointers.append(b.slot(self.n_outs + i))
+            else:
+                type = "double" if name == "f64" else "i64"
+                self.scalars[E.param(i)] = Value(b.slot(self.n_outs + i, type), "weak float" if name == "f64" else "weak int")
+        self.scalars[E.extent()] = Value(self.extent, "int64")
+
+    def _levels(self):
+        """Reductions by level, each with its accumulator."""
+        known = input_types(self.kind.ins, self.kind.default)
+        depth, self.levels = {}, []
+        for n in E.topological(self.kind.exprs):
+            level = max((depth[a] for a in n.args), default=0)
+            if n.op in REDUCTIONS:
+                accumulator = Accumulator(n, infer(n.args[0], known, self.kind.default))
+                known[n] = accumulator.result
+                while len(self.levels) <= level:
+                    self.levels.append([])
+                self.levels[level].append(accumulator)
+                level += 1
+            depth[n] = level
+
+    def write(self) -> str:
+        b = self.b
+        low, high = b.share(self.rows)
+        with b.walk(self.kept_table, self.kept_dims, self.operands, low, high) as (_, offsets, counters):
+            bases = [b.at(p, o) for p, o in zip(self.pointers, offsets)]
+            self.row(bases, counters)
+        return b.text(self.low.definitions())
+
+    def piece(self, counters):
+        """(first, number) of this piece's entries along the longest folded dimension; the piece is the fastest kept counter."""
+        b = self.b
+        if not self.kind.pieces:
+            return "0", self.longest
+        first = b.mul(b.load("i64", counters), self.length)
+        return first, b.min(self.length, b.sub(self.longest, first))
+
+    def load_inputs(self, exprs, env, address):
+        """Puts the elements that `exprs` need and `env` lacks into it; `address(operand)` gives their place."""
+        for n in E.topological(exprs, env):
+            if n.op == "param":
+                k = self.place[n.data]
+                env[n] = self.low.load(self.dtypes[k], *address(k))
+
+    def row_constant(self, exprs, known):
+        """Nodes of `exprs` that need no element of the row: `known` and what follows from it alone, arguments first."""
+        found, result = set(known), []
+        for n in E.topological(exprs, found):
+            leaf = n.op == "param" and n.data not in self.element
+            if leaf or (n.op not in REDUCTIONS and n.op not in ("param", "position") and all(a in found for a in n.args)):
+                found.add(n)
+                result.append(n)
+        return result
+
+
+class Along(Writer):
+    """Folded dimensions innermost."""
+
+    def row(self, bases, counters):
+        b, low = self.b, self.low
+        first, number = self.piece(counters)
+        n, slow = (self.inner, b.mul(number, self.rest)) if self.kind.multi else (number, "1")
+        base_position = b.mul(first, b.mul(self.rest, self.inner)) if self.kind.multi else first
+        self.span = bases, n, slow, base_position
+        env = dict(self.scalars)
+        self.bases = bases
+        cached = self._cached()
+        for level, accumulators in enumerate(self.levels):
+            arguments = [a for acc in accumulators for a in acc.node.args]
+            self._constants(arguments, env)
+            self._reduce(accumulators, env, cached if level == len(self.levels) - 1 else None)
+        per_row = [(k, e) for k, e in enumerate(self.kind.exprs) if not self.kind.per_element[k]]
+        self._constants([e for _, e in per_row], env)
+        for k, e in per_row:
+            low.store(self.dtypes[k], low.emit(e, env), bases[k])
+        elements = [(k, e) for k, e in enumerate(self.kind.exprs) if self.kind.per_element[k]]
+        if elements:
+            self._constants([e for _, e in elements], env)
+            self._elements(elements, env, cached)
+
+    def _constants(self, exprs, env):
+        """Computes what does not change along the row, ahead of the loop."""
+        for n in self.row_constant(exprs, env):
+            if n.op == "param":
+                k = self.place[n.data]
+                env[n] = self.low.load(self.dtypes[k], self.bases[k])
+            else:
+                self.low.emit(n, env)
+
+    def _cached(self):
+        """(output, node): a costly node of the last level that the one per-element output also needs is kept in that output meanwhile."""
+        elements = [k for k, per in enumerate(self.kind.per_element) if per]
+        if len(elements) != 1 or not self.levels or any(acc.pair for acc in self.levels[-1]):
+            return None
+        k = elements[0]
+        shared = {n for acc in self.levels[-1] for n in E.topological((acc.node.args[0],)) if n.op in E.COSTLY}
+        known = input_types(self.kind.ins, self.kind.default)
+        for level in self.levels:
+            known.update({acc.node: acc.result for acc in level})
+        for n in reversed(E.topological((self.kind.exprs[k],), {acc.node for level in self.levels for acc in level})):
+            if n in shared and infer(n, known, self.kind.default) == self.dtypes[k]:
+                rest = E.topological((self.kind.exprs[k],), {n, *(acc.node for level in self.levels for acc in level)})
+                if not any(m.op == "position" or (m.op == "param" and m.data in self.element) for m in rest):
+                    return k, n
+        return None
+
+    def _sweep(self, per_block, body, block=BLOCK, mark=""):
+        """Runs `body(i, offsets, position)` for the row's elements; `per_block` is a context around each block."""
+        b = self.b
+        bases, n, slow, base_position = self.span
+
+        def line(offsets, first):
+            if block is None:
+                with b.loop(0, n, extra=mark) as i:
+                    body(i, offsets, first)
+                return
+            with b.loop(0, n, block) as start:
+                with per_block(start, offsets, first):
+                    with b.loop(start, b.min(b.add(start, block), n), extra=mark) as i:
+                        body(i, offsets, first)
+
+        if self.kind.multi:
+            with b.walk(self.slow_table, self.slow_dims, self.operands, "0", slow) as (number, offsets, _):
+                line(offsets, b.add(base_position, b.mul(number, n)))
+        else:
+            line(None, base_position)
+
+    def _address(self, i, offsets, access=""):
+        b = self.b
+
+        def address(k):
+            base = self.bases[k] if offsets is None else b.at(self.bases[k], offsets[k])
+            mode = self.kind.modes[k]
+            if mode == "same":
+                return base, access
+            step = b(f"getelementptr {_memory(self.dtypes[k])}, ptr {base}, i64 {i}") if mode == "run" else b.at(base, b.mul(i, self.steps[k]))
+            return step, access
+
+        return address
+
+    def _inputs(self, exprs, env, i, offsets, first, access=""):
+        inner = dict(env)
+        inner[E.position()] = Value(self.b.add(first, i), "int64")
+        self.load_inputs(exprs, inner, self._address(i, offsets, access))
+        return inner
+
+    def _reduce(self, accumulators, env, cached):
+        from contextlib import contextmanager
+
+        b, low = self.b, self.low
+        arguments = [a for acc in accumulators for a in acc.node.args]
+        totals = [b.cell(IR[acc.total], acc.start_total) for acc in accumulators]
+        blocks = [b.cell(IR[acc.block], acc.start_block) for acc in accumulators]
+        found = {k: _Best(b, self.operands) for k, acc in enumerate(accumulators) if acc.op.startswith("rarg")}
+        picks = {k: b.cell("i64", "0") for k, acc in enumerate(accumulators) if acc.op in PICKS}
+
+        @contextmanager
+        def per_block(start, offsets, first):
+            for acc, cell in zip(accumulators, blocks):
+                cell.set(acc.start_block)
+            yield
+            for k, (acc, cell, total) in enumerate(zip(accumulators, blocks, totals)):
+                if k in picks:
+                    continue
+                value = cell.get()
+                if k in found:
+                    with b.when(acc.better(low, total.get(), value)):
+                        found[k].keep(start, first, offsets)
+                        total.set(value)
+                else:
+                    total.set(acc.enter(low, acc.total, total.get(), Value(value, acc.block)))
+
+        def body(i, offsets, first):
+            inner = self._inputs(arguments, env, i, offsets, first)
+            for k, (acc, cell, total) in enumerate(zip(accumulators, blocks, totals)):
+                value = low.emit(acc.node.args[0], inner)
+                if k in picks:
+                    where = low.convert(low.emit(acc.node.args[1], inner), "int64").text
+                    value = low.convert(value, acc.total).text
+                    wins = acc.better(low, total.get(), value)
+                    total.set(b.select(wins, value, total.get(), IR[acc.total]))
+                    picks[k].set(b.select(wins, where, picks[k].get()))
+                else:
+                    cell.set(acc.enter(low, acc.block, cell.get(), value))
+            if cached is not None:
+                k, n = cached
+                place, _ = self._address(i, offsets)(k)
+                low.store(self.dtypes[k], inner[n], place)
+
+        self._sweep(per_block, body)
+        for k, (acc, total) in enumerate(zip(accumulators, totals)):
+            if k in picks:
+                env[acc.node] = Value(picks[k].get(), "int64")
+            elif k in found:
+                env[acc.node] = Value(self._search(acc, found[k], total.get(), env), "int64")
+            else:
+                env[acc.node] = acc.finish(low, total.get())
+
+    def _search(self, acc, found, best, env):
+        """Position of the first element of the kept block that equals `best`."""
+        b, low = self.b, self.low
+        start, first, offsets = found.start.get(), found.first.get(), [cell.get() for cell in found.offsets]
+        n = self.span[1]
+        lowest = b.cell("i64", str(2**62))
+        with b.loop(start, b.min(b.add(start, BLOCK), n)) as i:
+            inner = self._inputs(acc.node.args, env, i, offsets if self.kind.multi else None, first)
+            value = low.convert(low.emit(acc.node.args[0], inner), acc.total).text
+            at = b.select(acc.equals(low, best, value), i, 2**62)
+            lowest.set(b.min(lowest.get(), at))
+        return b.add(first, lowest.get())
+
+    def _elements(self, outputs, env, cached):
+        b, low = self.b, self.low
+        access, mark = b.parallel()
+        exprs = [e for _, e in outputs]
+
+        def body(i, offsets, first):
+            inner = dict(env)
+            if cached is not None:
+                place, extra = self._address(i, offsets, access)(cached[0])
+                inner[cached[1]] = low.load(self.dtypes[cached[0]], place, extra)
+            inner = self._inputs(exprs, inner, i, offsets, first, access)
+            for k, e in outputs:
+                place, extra = self._address(i, offsets, access)(k)
+                low.store(self.dtypes[k], low.emit(e, inner), place, extra)
+
+        self._sweep(None, body, block=None, mark=mark)
+
+
+class _Best:
+    """Where the block with the best value so far begins."""
+
+    def __init__(self, b, operands):
+        self.start, self.first = b.cell("i64", "0"), b.cell("i64", "0")
+        self.offsets = [b.cell("i64", "0") for _ in range(operands)]
+
+    def keep(self, start, first, offsets):
+        self.start.set(start)
+        self.first.set(first)
+        for cell, offset in zip(self.offsets, offsets or ()):
+            cell.set(offset)
+
+
+class Across(Writer):
+    """A kept dimension innermost: COLUMNS of its elements at a time."""
+
+    def row(self, bases, counters):
+        b, low = self.b, self.low
+        first, number = self.piece(counters)
+        slow = b.mul(number, self.rest)
+        base_position = b.mul(first, self.rest)
+        # The column block is the fastest kept counter, behind the piece if there is one.
+        block = b.load("i64", b(f"getelementptr i64, ptr {counters}, i64 {int(self.kind.pieces)}"))
+        self.columns = b.min(b.sub(self.inner, b.mul(block, COLUMNS)), COLUMNS)
+        self.bases, self.slow, self.base_position = bases, slow, base_position
+        stored = {}  # node -> (array, type): values kept a column
+        for accumulators in self.levels:
+            self._hoist([a for acc in accumulators for a in acc.node.args], stored)
+            self._reduce(accumulators, stored)
+        per_row = [(k, e) for k, e in enumerate(self.kind.exprs) if not self.kind.per_element[k]]
+        if per_row:
+            self._loop(per_row, stored, None, "0")
+        elements = [(k, e) for k, e in enumerate(self.kind.exprs) if self.kind.per_element[k]]
+        if elements:
+            self._hoist([e for _, e in elements], stored)
+            with b.walk(self.slow_table, self.slow_dims, self.operands, "0", slow) as (number, offsets, _):
+                self._loop(elements, stored, offsets, b.add(base_position, number))
+
+    def _loop(self, outputs, stored, offsets, position):
+        """One row of columns of the outputs."""
+        b, low = self.b, self.low
+        exprs = [e for _, e in outputs]
+        access, mark = b.parallel()
+        env, addresses = self._before(exprs, offsets, position)
+        outs = {k: addresses(k) for k, _ in outputs}
+        with b.loop(0, self.columns, extra=mark) as c:
+            inner = self._column(exprs, env, stored, c, addresses, access)
+            for k, e in outputs:
+                low.store(self.dtypes[k], low.emit(e, inner), self._place(outs[k], k, c), access)
+
+    def _before(self, exprs, offsets, position):
+        """Values that do not change from column to column, and the operands' addresses in this row."""
+        b = self.b
+
+        def address(k):
+            return self.bases[k] if offsets is None else b.at(self.bases[k], offsets[k])
+
+        env = dict(self.scalars)
+        env[E.position()] = Value(position, "int64")
+        for n in E.topological(exprs, env):
+            if n.op == "param" and self.kind.modes[self.place[n.data]] == "same":
+                k = self.place[n.data]
+                env[n] = self.low.load(self.dtypes[k], address(k))
+        return env, address
+
+    def _column(self, exprs, env, stored, c, address, access=""):
+        b, inner = self.b, dict(env)
+        for n, (array, type) in stored.items():
+            if n not in inner:
+                inner[n] = self.low.load(type, self._slot(array, type, c), access)
+        self.load_inputs(exprs, inner, lambda k: (self._place(address(k), k, c), access))
+        return inner
+
+    def _place(self, base, k, c):
+        b, mode = self.b, self.kind.modes[k]
+        if mode == "same":
+            return base
+        return b(f"getelementptr {_memory(self.dtypes[k])}, ptr {base}, i64 {c}") if mode == "run" else b.at(base, b.mul(c, self.steps[k]))
+
+    def _slot(self, array, type, c):
+        return self.b(f"getelementptr {_memory(type)}, ptr {array}, i64 {c}")
+
+    def _array(self, type):
+        return self.b.cell(f"[{COLUMNS} x {_memory(type)}]").name
+
+    def _hoist(self, exprs, stored):
+        """Stores, a column, what does not change along the folded dimensions and costs something to compute."""
+        b, low = self.b, self.low
+        known = {**self.scalars, **stored}
+        constant = self.row_constant(exprs, known)
+        inside = set(constant) | set(known)
+        used = {a for n in E.topological(exprs, stored) if n not in inside for a in n.args} | {e for e in exprs}
+        wanted = [n for n in constant if n in used and n.op not in ("param", "constant")]
+        if not wanted:
+            return
+        env, address = self._before(wanted, None, "0")
+        new = {}
+        with b.loop(0, self.columns) as c:
+            inner = self._column(wanted, env, stored, c, address)
+            for n in wanted:
+                value = low.emit(n, inner)
+                type = _strong(value.type)
+                if n not in new:
+                    new[n] = self._array(type), type
+                low.store(type, value, self._slot(new[n][0], type, c))
+        stored.update(new)
+
+    def _reduce(self, accumulators, stored):
+        b, low = self.b, self.low
+        arguments = [a for acc in accumulators for a in acc.node.args]
+        blocks = [self._array(acc.block) for acc in accumulators]
+        totals = [block if acc.block == acc.total else self._array(acc.total) for acc, block in zip(accumulators, blocks)]
+        indices = [self._array("int64") if acc.pair else None for acc in accumulators]
+        with b.loop(0, self.columns) as c:
+            for acc, block, total, index in zip(accumulators, blocks, totals, indices):
+                b.store(IR[acc.block], acc.start_block, self._slot(block, acc.block, c))
+                if total != block:
+                    b.store(IR[acc.total], acc.start_total, self._slot(total, acc.total, c))
+                if index:
+                    b.store("i64", "0", self._slot(index, "int64", c))
+        # A long column is summed 64 elements at a time, the pieces in double precision.
+        pending = [(acc, block, total) for acc, block, total in zip(accumulators, blocks, totals) if block != total]
+        with b.walk(self.slow_table, self.slow_dims, self.operands, "0", self.slow) as (number, offsets, _):
+            position = b.add(self.base_position, number)
+            env, address = self._before(arguments, offsets, position)
+            with b.loop(0, self.columns) as c:
+                inner = self._column(arguments, env, stored, c, address)
+                for acc, block, index in zip(accumulators, blocks, indices):
+                    self._enter(acc, block, index, inner, c, position)
+            if pending:
+                with b.when(b(f"icmp eq i64 {b(f'and i64 {number}, 63')}, 63")):
+                    self._flush(pending)
+        self._flush(pending)
+        new = {}
+        with b.loop(0, self.columns) as c:
+            for acc, total, index in zip(accumulators, totals, indices):
+                if index:
+                    new[acc.node] = index, "int64"
+                    continue
+                slot = self._slot(total, acc.total, c)
+                value = acc.finish(low, b.load(IR[acc.total], slot))
+                if acc.node not in new:
+                    new[acc.node] = self._array(acc.result), acc.result
+                low.store(acc.result, value, self._slot(new[acc.node][0], acc.result, c))
+        stored.update(new)
+
+    def _enter(self, acc, block, index, inner, c, position):
+        b, low = self.b, self.low
+        value = low.emit(acc.node.args[0], inner)
+        slot = self._slot(block, acc.block, c)
+        old = b.load(IR[acc.block], slot)
+        if index is None:
+            b.store(IR[acc.block], acc.enter(low, acc.block, old, value), slot)
+            return
+        new = low.convert(value, acc.total).text
+        where = low.convert(low.emit(acc.node.args[1], inner), "int64").text if acc.op in PICKS else position
+        wins = acc.better(low, old, new)
+        b.store(IR[acc.block], b.select(wins, new, old, IR[acc.block]), slot)
+        place = self._slot(index, "int64", c)
+        b.store("i64", b.select(wins, where, b.load("i64", place)), place)
+
+    def _flush(self, pending):
+        b, low = self.b, self.low
+        if not pending:
+            return
+        with b.loop(0, self.columns) as c:
+            for acc, block, total in pending:
+                part, whole = self._slot(block, acc.block, c), self._slot(total, acc.total, c)
+                value = Value(b.load(IR[acc.block], part), acc.block)
+                b.store(IR[acc.total], acc.enter(low, acc.total, b.load(IR[acc.total], whole), value), whole)
+                b.store(IR[acc.block], acc.start_block, part)
+
+
+def _memory(name: str) -> str:
+    """IR type of the stride of one element of a dtype in memory."""
+    return {"bool": "i8", "float16": "i16", "bfloat16": "i16", "weak int": "i64", "weak float": "double"}.get(name) or IR[name]
+
+
+def write(kind: Kind, across: bool) -> str:
+    """The kernel's module."""
+    return (Across if across else Along)(kind).write()

@@ -1,0 +1,103 @@
+"""The fold template on bare memory, compared with NumPy: levels, loop shapes, NaN, long rows cut into pieces."""
+import numpy as np
+import pytest
+
+from strided import dtypes
+from strided.kernels import expr as E
+from strided.kernels import fold
+from strided.layout import Layout
+
+x, y = E.param(0), E.param(1)
+TYPES = {"float32": dtypes.float32, "float64": dtypes.float64, "int64": dtypes.int64, "int32": dtypes.int32, "bool": dtypes.bool_}
+mean = E.rsum(x) / E.extent()
+variance = E.rsum((x - mean) * (x - mean)) / E.extent()
+
+
+def operand(a):
+    if not isinstance(a, np.ndarray):
+        return "param", "f64"
+    return TYPES[a.dtype.name], Layout.of(a.shape, [s // a.itemsize for s in a.strides])
+
+
+def run(exprs, dims, outs, ins):
+    plan = fold.plan_fold(exprs, dims, [operand(o) for o in outs], [operand(a) for a in ins])
+    plan.launch(*(a.ctypes.data if isinstance(a, np.ndarray) else a for a in [*outs, *ins]))
+    return plan
+
+
+def rows(a, dims, kind="float32"):
+    return np.zeros([1 if d in dims else n for d, n in enumerate(a.shape)], kind)
+
+
+SHAPES = [((5,), (0,)), ((3, 70), (1,)), ((70, 3), (0,)), ((6, 5, 40), (0, 2)), ((2, 3, 4, 5), (1,)), ((5000, 20), (0,)), ((3, 5000), (1,)), ((7, 1), (1,)), ((2, 0), (1,))]
+
+
+@pytest.fixture(params=[False, True], ids=["rows", "columns"])
+def order(request):
+    return (lambda a: np.ascontiguousarray(a.T).T) if request.param else (lambda a: a)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("shape, dims", SHAPES)
+def test_sums_and_any(shape, dims, order, rng):
+    a = order(rng.standard_normal(shape, np.float32))
+    total, average = rows(a, dims), rows(a, dims)
+    run([E.rsum(x), mean], dims, [total, average], [a])
+    np.testing.assert_allclose(total, a.sum(dims, keepdims=True, dtype=np.float64), rtol=1e-5, atol=5e-5)
+    if a.size:
+        np.testing.assert_allclose(average, a.mean(dims, keepdims=True, dtype=np.float64), rtol=1e-5, atol=1e-5)
+    b = a > 0
+    some, every, count = rows(a, dims, "bool"), rows(a, dims, "bool"), rows(a, dims, "int64")
+    run([E.rany(x), E.rall(x), E.rsum(x)], dims, [some, every, count], [b])
+    assert (some == b.any(dims, keepdims=True)).all() and (every == b.all(dims, keepdims=True)).all() and (count == b.sum(dims, keepdims=True)).all()
+
+
+@pytest.mark.parametrize("shape, dims", SHAPES[:-1])
+def test_extremes_and_positions(shape, dims, order, rng):
+    for a in (order(rng.standard_normal(shape, np.float32)), order(rng.integers(-9, 9, shape).astype(np.int32))):
+        best, worst = rows(a, dims, a.dtype), rows(a, dims, a.dtype)
+        run([E.rmax(x), E.rmin(x)], dims, [best, worst], [a])
+        assert (best == a.max(dims, keepdims=True)).all() and (worst == a.min(dims, keepdims=True)).all()
+        if len(dims) == 1:
+            at, low = rows(a, dims, "int64"), rows(a, dims, "int64")
+            run([E.rmax(x), E.rargmax(x), E.rargmin(x)], dims, [best, at, low], [a])
+            assert (at == a.argmax(dims[0], keepdims=True)).all() and (low == a.argmin(dims[0], keepdims=True)).all()
+
+
+@pytest.mark.parametrize("shape, dims", SHAPES[:-1])
+def test_row_operators(shape, dims, order, rng):
+    a, w = order(rng.standard_normal(shape, np.float32)), rng.standard_normal(shape, np.float32)
+    out, m = np.zeros(shape, np.float32), rows(a, dims)
+    e = E.exp(x - E.rmax(x))
+    run([e / E.rsum(e)], dims, [out], [a])
+    expected = np.exp(a - a.max(dims, keepdims=True))
+    np.testing.assert_allclose(out, expected / expected.sum(dims, keepdims=True), rtol=1e-5, atol=1e-6)
+    run([(x - mean) * E.rsqrt(variance + E.param(2)) * y, mean], dims, [out, m], [a, w, 1e-5])
+    expected = (a - a.mean(dims, keepdims=True)) / np.sqrt(a.var(dims, keepdims=True) + 1e-5) * w
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_first_nan_is_the_largest_and_the_smallest():
+    a = np.random.default_rng(0).standard_normal((4, 5000)).astype(np.float32)
+    a[1, [3000, 4000]] = np.nan
+    a[2] = -np.inf
+    best, at, low = rows(a, (1,)), rows(a, (1,), "int64"), rows(a, (1,), "int64")
+    run([E.rmax(x), E.rargmax(x), E.rargmin(x)], (1,), [best, at, low], [a])
+    assert at.ravel().tolist() == a.argmax(1).tolist() and low.ravel().tolist() == a.argmin(1).tolist()
+    assert np.isnan(best[1, 0]) and best[2, 0] == -np.inf
+
+
+@pytest.mark.parametrize("shape, dims", [((600_001,), (0,)), ((300, 2000), (0, 1)), ((50_000, 16), (0,)), ((1, 600_001), (0, 1)), ((1, 600_001), (1,))])
+def test_long_rows_are_cut_into_pieces(shape, dims, rng):
+    a = rng.standard_normal(shape, np.float32) + 1
+    average, best, every = rows(a, dims), rows(a, dims), rows(a, dims, "bool")
+    run([mean, E.rmax(x), E.rall(x)], dims, [average, best, every], [a])
+    np.testing.assert_allclose(average, a.mean(dims, keepdims=True, dtype=np.float64), rtol=1e-6)
+    assert (best == a.max(dims, keepdims=True)).all() and every.all()
+    at = rows(a, dims, "int64")
+    run([E.rargmax(x)], dims, [at], [a])
+    assert (at == (a.argmax() if len(dims) == a.ndim else a.argmax(dims[0], keepdims=True))).all()
