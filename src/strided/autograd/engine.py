@@ -1,8 +1,7 @@
 """The backward engine: runs a graph from given gradients of its roots, without recursion.
 
-Order: every node is made after the nodes its inputs came from, so its sequence number is larger than theirs. Running the ready node with
-the largest number first is therefore a topological order: when a node's turn comes, all its gradients have arrived, and no count of
-dependencies is needed. Which operators a gradient is made of is the nodes' business; gradients are summed with `+` and `add_`.
+A node runs when every node that uses its outputs has: the uses in the part of the graph at hand are counted first. Among the nodes that are ready, the one
+made last goes first. Which operators a gradient is made of is the nodes' business; gradients are summed with `+` and `add_`.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from heapq import heappop, heappush
 from sys import getrefcount
 from typing import Sequence
 
+from strided import dispatch
 from strided.autograd import anomaly
 from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
 from strided.autograd.modes import STATE
 from strided.tensor import Tensor, empty, wrap
-
 
 def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=None, accumulate=True) -> list | None:
     """Runs the graph of `tensors` (tensors or GradientEdges) from their gradients `grads`.
@@ -28,19 +27,16 @@ def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=
         edge = tensor if isinstance(tensor, tuple) else gradient_edge(tensor)
         if edge is None:
             raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
-        roots.append((edge, grad))
-    run = _Run(retain_graph)
-    if inputs is not None:
-        run.restrict([root for root, _ in roots], [_input_edge(x, accumulate) for x in inputs], accumulate)
-    previous, STATE.grad_enabled = STATE.grad_enabled, create_graph
+        roots.append((edge[0], edge[1], grad))
+    wanted = None if inputs is None else [_input_edge(x, accumulate) for x in inputs]
+    run = _Run(roots, retain_graph, wanted, accumulate)
+    before = STATE.grad_enabled, dispatch.CONTEXT.phase
+    STATE.grad_enabled, dispatch.CONTEXT.phase = create_graph, "backward"
     try:
-        for (node, number), grad in roots:
-            if run.needed is None or node in run.needed:
-                run.deliver(node, number, grad)
-        run.loop()
+        run.loop(roots)
     finally:
-        STATE.grad_enabled = previous
-    return run.results()
+        STATE.grad_enabled, dispatch.CONTEXT.phase = before
+    return None if wanted is None else run.results()
 
 
 def _input_edge(x, accumulate: bool):
@@ -57,41 +53,40 @@ def _input_edge(x, accumulate: bool):
 class _Run:
     """One pass over a graph: the gradients on their way, and which nodes matter."""
 
-    def __init__(self, retain_graph: bool):
+    def __init__(self, roots, retain_graph: bool, wanted, accumulate: bool):
         self.retain_graph = retain_graph
         self.buffers: dict[Node, list] = {}  # node -> gradient of each output, None where none has arrived
-        self.heap: list[tuple[int, Node]] = []
         self.owned: set[tuple[Node, int]] = set()  # sums made here, which may be added to in place
+        self.uses = _count_uses([root[0] for root in roots])  # node -> uses of its outputs that have not delivered yet
         self.needed: set[Node] | None = None  # nodes on a path to a wanted input; None: all
         self.captures: dict[Node, dict[int, object]] = {}  # node -> {output number: its total gradient}
-        self.wanted: list[tuple[Node, int]] = []
         self.terminal: set[Node] = set()  # captured nodes that need not run themselves
-
-    def restrict(self, roots, wanted, accumulate: bool) -> None:
-        """Follow only paths from the roots to the wanted edges."""
         self.wanted = wanted
-        targets = set()
-        for node, number in wanted:
-            targets.add(node)
-            if not (accumulate and isinstance(node, AccumulateGrad)):
+        if wanted is not None:
+            self.restrict(accumulate)
+
+    def restrict(self, accumulate: bool) -> None:
+        """Follow only paths from the roots to the wanted edges."""
+        for node, number, *_ in self.wanted:
+            if not (accumulate and type(node) is AccumulateGrad):
                 self.captures.setdefault(node, {})[number] = None
+        targets = {edge[0] for edge in self.wanted}
         self.needed = set(targets)
-        for node in sorted(_reachable(node for node, _ in roots), key=lambda node: node.seq):
-            if any(edge is not None and edge[0] in self.needed for edge in node.edges):
+        for node in sorted(self.uses, key=lambda node: node.seq):  # a node is made after the nodes its inputs came from
+            if any([edge is not None and edge[0] in self.needed for edge in node.edges]):
                 self.needed.add(node)
             elif node in self.captures:
                 self.terminal.add(node)
 
-    def results(self) -> list | None:
-        return [self.captures.get(node, {}).get(number) for node, number in self.wanted]
+    def results(self) -> list:
+        return [self.captures.get(edge[0], {}).get(edge[1]) for edge in self.wanted]
 
-    def deliver(self, node: Node, number: int, grad) -> None:
-        """Adds a gradient to what has arrived for an output of a node; the first arrival puts the node in line."""
+    def put(self, node: Node, number: int, grad) -> None:
+        """Adds a gradient to what has arrived for an output of a node."""
         slots = self.buffers.get(node)
         if slots is None:
-            specs = node.specs
+            specs = None if type(node) is AccumulateGrad else node.specs
             slots = self.buffers[node] = [None] * len(specs) if type(specs) is tuple else [None]
-            heappush(self.heap, (-node.seq, node))
         if grad is None:
             return
         if slots[number] is None:
@@ -102,14 +97,21 @@ class _Run:
             slots[number] = slots[number] + grad
             self.owned.add((node, number))
 
-    def loop(self) -> None:
-        heap, buffers, deliver, needed = self.heap, self.buffers, self.deliver, self.needed
+    def loop(self, roots) -> None:
+        put, uses, needed = self.put, self.uses, self.needed
+        heap: list[tuple[int, Node]] = []
+        for node, number, grad in roots:
+            if needed is None or node in needed:
+                put(node, number, grad)
+                if not uses[node]:
+                    uses[node] = -1  # in line: a node given twice as a root runs once
+                    heappush(heap, (-node.seq, node))
         while heap:
             node = heappop(heap)[1]
-            grads = buffers.pop(node)
+            grads = self.buffers.pop(node)
             if node.hooks is not None:
                 grads = _before(node, grads)
-            if self.captures and node in self.captures:
+            if node in self.captures:
                 self.capture(node, grads)
                 if node in self.terminal:
                     continue
@@ -119,21 +121,21 @@ class _Run:
             edges = node.edges
             node.needs = [edge is not None and (needed is None or edge[0] in needed) for edge in edges]
             results = self.apply(node, grads)
-            del grads
+            grads = None
             for index, edge in enumerate(edges):
                 if edge is None:
                     continue
-                target, number = edge
+                target, number = edge[0], edge[1]
                 if needed is not None and target not in needed:
                     continue
                 grad = results[index]
-                if grad is not None:
-                    specs = target.specs
-                    spec = specs[number] if type(specs) is tuple else specs
-                    if grad.spec is not spec:
-                        grad = conform(grad, spec, node, index, target)
-                deliver(target, number, grad)
-            results = grad = None  # a gradient that only the buffers hold may become .grad without a copy
+                if grad is not None and grad.spec is not (spec := _spec_of(target, number)):
+                    grad = conform(grad, spec, node, index)
+                put(target, number, grad)
+                uses[target] -= 1
+                if not uses[target]:
+                    heappush(heap, (-target.seq, target))
+            results = grad = edge = None  # a gradient that only the buffers hold may become .grad without a copy
 
     def apply(self, node: Node, grads: list) -> tuple:
         """The node's gradients for its inputs, one an edge."""
@@ -167,24 +169,35 @@ class _Run:
             numbers[number] = grads[number]
 
 
-def _reachable(nodes) -> set[Node]:
-    seen: set[Node] = set()
-    stack = list(nodes)
+def _count_uses(roots: list[Node]) -> dict[Node, int]:
+    """How often the outputs of each reachable node are used by the others: a node is ready when as many gradients (or None) have come."""
+    uses = dict.fromkeys(roots, 0)
+    stack = list(uses)
     while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack.extend(edge[0] for edge in node.edges if edge is not None)
-    return seen
+        for edge in stack.pop().edges:
+            if edge is not None:
+                node = edge[0]
+                if node in uses:
+                    uses[node] += 1
+                else:
+                    uses[node] = 1
+                    stack.append(node)
+    return uses
+
+
+def _spec_of(node: Node, number: int):
+    """What a gradient of this output must look like. A leaf is asked anew: its `.data` may have been assigned since."""
+    if type(node) is AccumulateGrad:
+        return node.variable.spec
+    specs = node.specs
+    return specs[number] if type(specs) is tuple else specs
 
 
 # ---- gradients that do not fit ------------------------------------------------------------------
 
 
-def conform(grad, spec, node: Node, index: int, target: Node):
+def conform(grad, spec, node: Node, index: int):
     """The gradient in the shape, dtype and device of what it is a gradient of: summed over broadcast dimensions, cast; else an error."""
-    if type(target) is AccumulateGrad:
-        spec = target.variable.spec  # `.data` may have been assigned since
     own = grad.spec
     if own.shape != spec.shape:
         if not _expandable(spec.shape, own.shape):

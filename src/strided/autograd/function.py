@@ -185,7 +185,7 @@ def _hang(ctx: BackwardCFunction, args: tuple, outputs: tuple, records: bool) ->
         hung.append(out)
     by_original = {id(out): new for out, new in zip(outputs, hung) if isinstance(out, Tensor)}
     saved = tuple(None if t is None else t if id(t) in inputs and id(t) not in dirty else by_original.get(id(t), t) for t in ctx._to_save)
-    ctx.saves = save(ctx, saved, tuple(hung)) if saved else ()
+    ctx.saves = save(saved, tuple(hung)) if saved else ()
     if anomaly.enabled:
         anomaly.remember(ctx)
     return tuple(hung)

@@ -16,10 +16,11 @@ from strided.autograd.saved import RELEASED, disable_saved_tensors_hooks, save, 
 from strided.tensor import Tensor, empty
 
 _sequence = count()
+_LEAVES_FIRST = 1 << 62  # the engine takes the largest number first: a leaf takes up its gradient at once, so that it need not wait in a buffer
 _new = object.__new__
 
 ATTRIBUTES = {  # class-level defaults that autograd keeps on tensors, beside those tensor.py declares
-    "_accumulator": None,  # weak reference to the leaf's AccumulateGrad: identity is stable while a graph uses it
+    "_accumulator": None,  # the leaf's AccumulateGrad
     "_seen": 0,  # storage version for which a view's `_node` is right; later writes through its base outdate it
     "_view_kind": None,  # why a view must not be written in place under grad mode: "no_grad", "inference", "multi:<Node>"
     "_retains": False,  # retain_grad() was asked for
@@ -32,7 +33,7 @@ for _name, _default in ATTRIBUTES.items():
 class Node:
     """One recorded operation: from the gradients of its outputs to those of its inputs.
 
-    `edges[i]` is `(node, output number)` for input i, or None where input i wants no gradient. Subclasses give `apply(self, *grads)`: one
+    `edges[i]` is `(node, output number)` for input i (and the leaf behind them, where the node is its accumulator), or None where input i wants no gradient. Subclasses give `apply(self, *grads)`: one
     gradient (or None) an output comes in, one (or None) an input goes out. What the operator passed to `record` as keywords
     are attributes of the node.
     """
@@ -50,7 +51,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+        return tuple((None, 0) if edge is None else edge[:2] for edge in self.edges)
 
     @property
     def metadata(self) -> dict:
@@ -139,24 +140,29 @@ class Handle:
 
 
 class AccumulateGrad(Node):
-    """The end of a path: adds what arrives to `variable.grad`. A leaf holds its accumulator weakly, the graph strongly."""
+    """The end of a path: adds what arrives to `variable.grad`.
 
-    __slots__ = ("variable",)
+    A leaf holds its one accumulator for good, the accumulator its leaf weakly; the graph's edges hold both, so that a leaf lives as long as a graph that
+    ends in it, and no longer.
+    """
+
+    __slots__ = ("reference",)
 
     def __init__(self, variable: Tensor):
-        self.variable = variable
+        self.reference = weakref.ref(variable)
         self.edges = self.saves = ()
-        self.specs = variable.spec
-        self.seq = next(_sequence)
+        self.seq = next(_sequence) + _LEAVES_FIRST
+
+    @property
+    def variable(self) -> Tensor:
+        return self.reference()
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
-    """The leaf's one accumulator, made anew when no graph holds the last."""
-    reference = leaf._accumulator
-    node = None if reference is None else reference()
+    """The leaf's one accumulator."""
+    node = leaf._accumulator
     if node is None:
-        node = AccumulateGrad(leaf)
-        leaf._accumulator = weakref.ref(node)
+        node = leaf._accumulator = AccumulateGrad(leaf)
     return node
 
 
@@ -179,7 +185,7 @@ def requires_grad(t: Tensor) -> bool:
     return t._tracked or (t._base is not None and t._base._tracked)
 
 
-def gradient_edge(t: Tensor) -> tuple[Node, int] | None:
+def gradient_edge(t: Tensor) -> tuple | None:
     """Where a gradient of t goes: (its grad_fn, output number), or its accumulator for a leaf, or None."""
     base = t._base
     if base is not None:
@@ -190,7 +196,7 @@ def gradient_edge(t: Tensor) -> tuple[Node, int] | None:
     elif not t._tracked:
         return None
     node = t._node
-    return (accumulator(t), 0) if node is None else (node, t._nr)
+    return (accumulator(t), 0, t) if node is None else (node, t._nr)
 
 
 def grad_fn(t: Tensor) -> Node | None:
@@ -231,18 +237,18 @@ def record(cls: type[Node], inputs: tuple, outputs, saves: tuple = (), **attrs) 
     edges = []
     for t in inputs:  # gradient_edge, inline for the usual case: this loop runs for every recorded operator
         try:
-            if t._base is None:
-                if t._tracked:
-                    source = t._node
-                    edges.append((accumulator(t), 0) if source is None else (source, t._nr))
-                else:
-                    edges.append(None)
-            else:
+            if t._base is not None:
                 edges.append(gradient_edge(t))
+            elif not t._tracked:
+                edges.append(None)
+            elif (source := t._node) is not None:
+                edges.append((source, t._nr))
+            else:
+                edges.append((t._accumulator or accumulator(t), 0, t))
         except AttributeError:
             edges.append(None)  # None, or a number
     node.edges = edges
-    node.saves = save(node, saves, outputs) if saves else ()
+    node.saves = save(saves, outputs) if saves else ()
     node.seq = next(_sequence)
     if anomaly.enabled:
         anomaly.remember(node)

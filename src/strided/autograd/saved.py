@@ -28,27 +28,28 @@ RELEASED = _Released()
 #   packed  (unpack, packed value, node or None for the saving node, output number, tracked)
 
 
-def save(node, saves: tuple, outputs) -> tuple:
-    """What `node` keeps for the tensors `saves`; those that are among `outputs` are kept without their history."""
+def save(saves: tuple, outputs) -> list:
+    """What a node keeps for the tensors `saves`; those that are among `outputs` are kept without their history."""
     if STATE.saved_hooks:
-        return tuple([_pack(s, outputs) for s in saves])
+        return [_pack(s, outputs) for s in saves]
+    several = type(outputs) is tuple or type(outputs) is list
     entries = []
     for s in saves:
         if s is None:
             entries.append(None)
-            continue
-        if s._inference:
+        elif s._inference:
             raise RuntimeError(
                 "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
                 "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
                 "of `torch.inference_mode()`."
             )
-        number = _output_number(s, outputs)
-        if number is None:
-            entries.append((s, s.mem.version, s._node))
-        else:
+        elif s is outputs:
+            entries.append((None, s.mem.version, 0, s.spec, s.mem, s.ptr))
+        elif several and (number := _output_number(s, outputs)) is not None:
             entries.append((None, s.mem.version, number, s.spec, s.mem, s.ptr))
-    return tuple(entries)
+        else:
+            entries.append((s, s.mem.version, s._node))
+    return entries
 
 
 def _output_number(s, outputs) -> int | None:
