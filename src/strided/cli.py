@@ -38,11 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command == "run":
         return run(rest)
     if command == "annotate":
-        from strided.lens import annotate
+        import strided.lens.annotate as annotate
 
         return annotate.main(rest)
     if command == "inspect":
-        from strided.lens import inspect
+        import strided.lens.inspect as inspect
 
         return inspect.main(rest)
     print(f"strided: no command {command!r}; there are run, annotate and inspect (strided --help)", file=sys.stderr)
@@ -64,7 +64,7 @@ def run(words: Sequence[str]) -> int:
     import argparse
     import os
 
-    from strided import script
+    import strided.script as script
 
     parser = argparse.ArgumentParser(
         prog="strided run",

@@ -12,7 +12,7 @@ import sys
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from strided import torch_alias
+from strided.torch_alias import install
 
 if TYPE_CHECKING:
     import argparse
@@ -58,7 +58,7 @@ def run(target: Target, full_traceback: bool = False) -> int:
 
 def with_torch(target: Target) -> ModuleType:
     """Install the alias and execute the target; whatever it raises is raised. The alias stays: exit handlers may import."""
-    torch_alias.install()
+    install()
     return execute(target)
 
 
@@ -139,7 +139,7 @@ def fold(error: BaseException) -> str | None:
     Returns a line saying which calls in this package were folded at the end, with the submodule they ran in, or None.
     """
     seen: set[int] = set()
-    below = [frame for frame in _fold_one(error, seen) if frame.f_code.co_filename != torch_alias.__file__]
+    below = [frame for frame in _fold_one(error, seen) if frame.f_code.co_filename != PACKAGE + "torch_alias.py"]
     if not below:
         return None
     names = [_describe(frame) for frame in below]

@@ -1,0 +1,107 @@
+"""`import torch` resolved to this package, as a call: identity, submodules, refusals, and leaving no trace. `strided run` is test_cli.py's."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import strided
+import strided.torch_alias as torch_alias
+
+
+@pytest.fixture
+def alias():
+    if "torch" in sys.modules:
+        pytest.skip("another test imported PyTorch in this process")
+    with torch_alias.torch_alias() as torch:
+        yield torch
+
+
+def test_torch_is_strided(alias):
+    import torch
+
+    assert torch is strided is alias is sys.modules["torch"]
+    assert strided.__name__ == "strided" and strided.__spec__.name == "strided"
+
+
+def test_submodules_are_the_same_objects(alias):
+    import torch.nn
+    import torch.optim
+    import torch.utils.data
+
+    assert torch.nn is importlib.import_module("strided.nn")
+    assert torch.optim is importlib.import_module("strided.optim")
+    assert torch.utils.data is importlib.import_module("strided.data") is sys.modules["torch.utils.data"]
+    assert torch.nn.__spec__.name == "strided.nn"  # the module keeps its own identity
+
+
+def test_as_imports(alias):
+    import torch.utils.data as data
+    from torch import nn
+    from torch.utils import data as again
+
+    assert data is again is importlib.import_module("strided.data") and nn is importlib.import_module("strided.nn")
+
+
+def test_a_missing_submodule_names_what_strided_lacks(alias):
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'torch\.no_such_part': strided has no counterpart of it \(there is no strided\.no_such_part\)") as caught:
+        importlib.import_module("torch.no_such_part.deep")
+    assert caught.value.name == "torch.no_such_part"
+
+
+def test_an_error_inside_a_submodule_is_its_own(alias, monkeypatch, tmp_path):
+    (tmp_path / "broken_part.py").write_text("import a_package_nobody_has\n")
+    monkeypatch.setattr(strided, "__path__", [*strided.__path__, str(tmp_path)])
+    with pytest.raises(ModuleNotFoundError, match="No module named 'a_package_nobody_has'"):
+        importlib.import_module("torch.broken_part")
+
+
+def test_safetensors_is_ours(alias):
+    import safetensors
+    from safetensors import safe_open
+    from safetensors.torch import load_file, save_file
+
+    ours = importlib.import_module("strided.io.safetensors")
+    assert (safe_open, load_file, save_file, safetensors.SafetensorError) == (ours.safe_open, ours.load_file, ours.save_file, ours.SafetensorsError)
+    assert sys.modules["safetensors.torch"] is ours
+
+
+def test_nothing_remains_after_uninstall():
+    if "torch" in sys.modules:
+        pytest.skip("another test imported PyTorch in this process")
+    before = {name for name in sys.modules if name.partition(".")[0] in ("torch", "safetensors")}
+    with torch_alias.torch_alias():
+        import torch.nn  # noqa: F401
+
+        with torch_alias.torch_alias():  # nested: the outer one stands
+            pass
+        assert torch_alias.installed() and sys.modules["torch"] is strided
+    assert not torch_alias.installed()
+    assert {name for name in sys.modules if name.partition(".")[0] in ("torch", "safetensors")} == before
+    torch_alias.uninstall()  # again: nothing to do
+
+
+def test_refuses_once_pytorch_is_there(monkeypatch):
+    from types import ModuleType
+
+    real = ModuleType("torch")
+    real.__file__ = "/somewhere/torch/__init__.py"
+    monkeypatch.setitem(sys.modules, "torch", real)
+    with pytest.raises(RuntimeError, match="PyTorch itself is already imported in this process"):
+        torch_alias.install()
+    assert sys.modules["torch"] is real and not torch_alias.installed()
+
+
+def test_version_reads_as_pytorch_s():
+    """Scripts take torch.__version__ apart: major and minor are integers."""
+    major, minor = strided.__version__.split("+")[0].split(".")[:2]
+    assert (int(major), int(minor)) >= (2, 0)
+
+
+def test_alias_costs_little():
+    code = "import sys; before = set(sys.modules); import strided.torch_alias; print('argparse' in sys.modules, 'runpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "False"], done.stderr
