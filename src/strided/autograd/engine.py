@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from sys import getrefcount
 from typing import Sequence
 
-from strided import dispatch
+import strided.dispatch as dispatch
 from strided.autograd import anomaly
 from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
 from strided.autograd.modes import STATE

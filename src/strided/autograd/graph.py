@@ -16,6 +16,7 @@ from strided.autograd.saved import RELEASED, disable_saved_tensors_hooks, save, 
 from strided.tensor import Tensor, empty
 
 _sequence = count()
+next_sequence = _sequence.__next__
 _LEAVES_FIRST = 1 << 62  # the engine takes the largest number first: a leaf takes up its gradient at once, so that it need not wait in a buffer
 _new = object.__new__
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import threading
 
-from strided import dispatch
+import strided.dispatch as dispatch
 
 
 class _State(threading.local):
