@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import settings
+
 from support import safetensors_bytes
 
 # A shared machine stalls now and then: no single example is given a time limit.

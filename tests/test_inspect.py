@@ -10,9 +10,9 @@ import os
 import time
 
 import pytest
-from support import run_strided, safetensors_bytes
 
 from strided.lens.inspect import FORMATS, as_json, as_text, folded, human, inspect, merged, natural, prefix, write_csv
+from support import run_strided, safetensors_bytes
 
 
 def model(tensors, metadata=None):
@@ -56,11 +56,11 @@ def test_every_parameter_has_its_row(small):
 
 def test_totals_by_dtype_and_module(small):
     report = inspect(small)
-    assert [(row.name, row.count, row.nbytes) for row in report.by_dtype()] == [("float32", 6, 9984), ("bfloat16", 1, 4800), ("int64", 1, 48)]
+    assert [(row.name, row.tensors, row.nbytes) for row in report.by_dtype()] == [("float32", 6, 9984), ("bfloat16", 1, 4800), ("int64", 1, 48)]
     assert [(row.name, row.nbytes) for row in report.by_module()] == [
         ("embed", 4800), ("ids", 48), ("layers.0", 4800), ("layers.1", 4800), ("layers.2", 192), ("layers.10", 192)]  # fmt: skip
     assert [(row.name, row.nbytes) for row in report.by_module(1)] == [("embed", 4800), ("ids", 48), ("layers", 9984)]
-    assert [(row.name, row.count, row.nbytes, times) for row, times in merged(report.by_module())] == [
+    assert [(row.name, row.tensors, row.nbytes, times) for row, times in merged(report.by_module())] == [
         ("embed", 1, 4800, 1), ("ids", 1, 48, 1), ("layers.0–1", 4, 9600, 2), ("layers.2–10", 2, 384, 2)]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_tied_weights_count_once(tmp_path):
     assert report.total[1:] == (2, 8, 32)
     assert [(p.entry.name, p.tied_to, p.nbytes) for p in report.parameters] == [("embed.weight", None, 32), ("lm_head.weight", "embed.weight", 0)]
     assert report.notes == ["lm_head.weight shares the bytes of embed.weight: counted once"]
-    assert dict((form.name, n) for form, n in report.would_take())["bfloat16"] == 16
+    assert {form.name: n for form, n in report.would_take()}["bfloat16"] == 16
     out = io.StringIO()
     write_csv(report, out)
     assert sum(int(row["bytes"]) for row in csv.DictReader(io.StringIO(out.getvalue()))) == 32

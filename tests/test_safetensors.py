@@ -9,9 +9,9 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import safetensors_bytes
 
 from strided.io.header import DTYPES, MAX_HEADER, Entry, SafetensorsError, build_header, header_length, open_checkpoint, parse_header, read_header
+from support import safetensors_bytes
 
 TWO = {"a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}, "b": {"dtype": "I8", "shape": [3], "data_offsets": [16, 19]}}
 
@@ -214,7 +214,10 @@ def test_plausible_lies(entries, size):
     accept_or_refuse(safetensors_bytes({str(at): e for at, e in enumerate(entries)}, bytes(size)))
 
 
-@given(st.lists(st.tuples(st.sampled_from(["U8", "F32", "F16", "F64", "BOOL"]), st.lists(st.integers(0, 4), max_size=3)), max_size=6), st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2))
+@given(
+    st.lists(st.tuples(st.sampled_from(["U8", "F32", "F16", "F64", "BOOL"]), st.lists(st.integers(0, 4), max_size=3)), max_size=6),
+    st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2),
+)
 def test_written_headers_read_back(tensors, metadata):
     entries = []
     for at, (tag, shape) in enumerate(tensors):

@@ -159,7 +159,8 @@ def _fold_one(error: BaseException, seen: set[int]) -> list[FrameType]:
     for entry in reversed(frames):
         rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     error.__traceback__ = rebuilt
-    for earlier in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+    before: list[BaseException | None] = [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]
+    for earlier in before:
         if earlier is None or id(earlier) in seen:
             continue
         _fold_one(earlier, seen)

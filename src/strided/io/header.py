@@ -285,13 +285,13 @@ def build_header(entries: Iterable[tuple[str, str, tuple[int, ...], int]], metad
 class Checkpoint(NamedTuple):
     """The files of a checkpoint, each with its header, and what an index says of them.
 
-    path: what was opened; headers: in the order of the shards; index: the index's path, or None; total_size: its metadata's claim in bytes, or
+    path: what was opened; headers: in the order of the shards; index_path: the index's own path, or None; total_size: its metadata's claim in bytes, or
     None; config: the model folder's config.json as parsed, or None.
     """
 
     path: str
     headers: list[Header]
-    index: str | None
+    index_path: str | None
     total_size: int | None
     config: dict[str, Any] | None
 

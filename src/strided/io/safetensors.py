@@ -139,7 +139,7 @@ class _Slice:
         return self._entry.dtype
 
     def __getitem__(self, index: Any) -> Tensor:
-        return self._file.get_tensor(self._entry.name)[index]
+        return self._file.get_tensor(self._entry.name)[index]  # type: ignore[index]  # from the operator table
 
 
 class _Mapped:

@@ -76,10 +76,10 @@ class Parameter(NamedTuple):
 
 
 class Total(NamedTuple):
-    """A sum over parameters: how many, their elements and bytes."""
+    """A sum over parameters: how many tensors, their elements and bytes."""
 
     name: str
-    count: int
+    tensors: int
     numel: int
     nbytes: int
 
@@ -190,12 +190,12 @@ def merged(rows: list[Total]) -> list[tuple[Total, int]]:
     base: tuple[str, int, int, int] | None = None
     for row in rows:
         stem, _, last = row.name.rpartition(".")
-        here = (stem, row.count, row.numel, row.nbytes) if last.isdecimal() else None
+        here = (stem, row.tensors, row.numel, row.nbytes) if last.isdecimal() else None
         if here is not None and here == base:
             (was, count) = result[-1]
             first = was.name.rpartition(".")[2].partition("–")[0]
             dot = "." if stem else ""
-            result[-1] = (Total(f"{stem}{dot}{first}–{last}", was.count + row.count, was.numel + row.numel, was.nbytes + row.nbytes), count + 1)
+            result[-1] = (Total(f"{stem}{dot}{first}–{last}", was.tensors + row.tensors, was.numel + row.numel, was.nbytes + row.nbytes), count + 1)
         else:
             result.append((row, 1))
         base = here
@@ -285,10 +285,10 @@ class Style:
         return f"\x1b[2m{text}\x1b[0m" if self.on else text
 
 
-def as_text(report: Report, width: int | None = None, depth: int | None = None, style: Style = Style(False)) -> str:
+def as_text(report: Report, width: int | None = None, depth: int | None = None, style: Style | None = None) -> str:
     """The report for a terminal of `width` columns (None: as wide as it needs)."""
-    whole = report.total
-    lines = [style.bold(printable(report.checkpoint.path)), f"{whole.count:,} parameters, {whole.numel:,} elements, {whole.nbytes:,} bytes ({human(whole.nbytes)})", ""]
+    whole, style = report.total, style or Style(False)
+    lines = [style.bold(printable(report.checkpoint.path)), f"{whole.tensors:,} parameters, {whole.numel:,} elements, {whole.nbytes:,} bytes ({human(whole.nbytes)})", ""]
     rows = [
         [
             printable(p.entry.name), "x".join(map(str, p.entry.shape)) or "scalar", p.entry.torch_name, f"{p.entry.bits / 8:g}",
@@ -299,11 +299,11 @@ def as_text(report: Report, width: int | None = None, depth: int | None = None, 
     head = ["parameter", "shape", "dtype", "B", "elements", "bytes", "share"]
     lines += table(head, rows if fits(head, rows, width) else under_headings(rows), width, style)
     lines += ["", style.bold("by dtype")]
-    sums = [[row.name, f"{row.count:,}", f"{row.numel:,}", f"{row.nbytes:,}", share(row.nbytes, whole.nbytes)] for row in report.by_dtype()]
+    sums = [[row.name, f"{row.tensors:,}", f"{row.numel:,}", f"{row.nbytes:,}", share(row.nbytes, whole.nbytes)] for row in report.by_dtype()]
     lines += table(["dtype", "tensors", "elements", "bytes", "share"], sums, width, style)
     lines += ["", style.bold("by module")]
     sums = [
-        [printable(row.name), f"{times} × {row.count // times}" if times > 1 else f"{row.count:,}", f"{row.numel:,}", f"{row.nbytes:,}",
+        [printable(row.name), f"{times} × {row.tensors // times}" if times > 1 else f"{row.tensors:,}", f"{row.numel:,}", f"{row.nbytes:,}",
          share(row.nbytes, whole.nbytes)]
         for row, times in merged(report.by_module(depth))
     ]  # fmt: skip
@@ -326,7 +326,7 @@ def _formats_text(report: Report, width: int | None, style: Style) -> list[str]:
         for form, nbytes in report.would_take()
     ]
     lines = table(["format", "bits/weight", "bytes", "", "of stored"], rows, width, style)
-    rules = {}
+    rules: dict[str, list[str]] = {}
     for form in FORMATS:
         if form.rule:
             rules.setdefault(form.rule, []).append(form.name)
@@ -391,7 +391,7 @@ def as_json(report: Report, depth: int | None = None) -> dict[str, Any]:
             }
             for p in report.parameters
         ],
-        "total": {"parameters": whole.count, "numel": whole.numel, "bytes": whole.nbytes},
+        "total": {"parameters": whole.tensors, "numel": whole.numel, "bytes": whole.nbytes},
         "by_dtype": [row._asdict() for row in report.by_dtype()],
         "by_module": [row._asdict() for row in report.by_module(depth)],
         "would_take": {form.name: nbytes for form, nbytes in report.would_take()},
