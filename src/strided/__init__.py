@@ -1,1 +1,26 @@
+"""PyTorch's tensors, autograd and number formats in plain Python, on kernels that Python compiles as they are first needed.
 
+    import strided as torch
+
+The tensor core is loaded at once; rooms above it (nn, optim, utils, …) when they are first named.
+"""
+import importlib as _importlib
+
+__version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, then this package's own version
+
+# Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
+_ROOMS = frozenset("nn optim utils data io amp cuda mps cpu backends version lens torch_alias".split())
+
+
+def __getattr__(name: str):
+    if name in _ROOMS:
+        return _importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *_ROOMS})
+
+
+# Last: names such as `tensor` and `compile` are both a module of this package and a public function; the function wins.
+globals().update(_importlib.import_module(".namespace", __name__).NAMES)

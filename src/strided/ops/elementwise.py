@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, errors
-from ..autograd import Node, check_inplace, record, record_inplace, tracking
+from ..autograd import Node, anomaly, check_inplace, record_inplace, tracking
+from ..autograd.graph import gradient_edge, next_sequence
+from ..autograd.saved import save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
 from ..kernels import expr as E
 from ..kernels.map import build_map
@@ -48,7 +50,7 @@ class Pointwise:
         self.vjps: dict[int, Any] = {}
         self.recipes: dict[tuple, Recipe] = {}
         self.gradient: Callable[..., Any] | None = None  # an expression over (g, *operands, result) an operand, where the derived one is not wanted
-        self._node_class: type[Node] | None = None
+        self.node_class = _node_class(node) if node else None
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
@@ -110,11 +112,28 @@ class Pointwise:
         return out
 
     def record(self, operands: tuple, out: Tensor) -> None:
-        if not out.spec.dtype.is_floating_point and not out.spec.dtype.is_complex:
+        """Hangs the result on a new node. `autograd.record` for the one shape of node there is here: this is on the path of every small call."""
+        if not out.spec.dtype.is_floating_point:
             return
-        recipe = self.recipe(tuple([isinstance(o, Tensor) and (o._tracked or o._base is not None and o._base._tracked) for o in operands]))
-        everything = (*operands, out)
-        record(self.node_class, operands, out, tuple([everything[i] for i in recipe.saves]), recipe=recipe, operands=_outline(operands))
+        edges = [gradient_edge(o) if isinstance(o, Tensor) else None for o in operands]
+        wanted = tuple([edge is not None for edge in edges])
+        recipe = self.recipes.get(wanted) or self.recipe(wanted)
+        node = _new(self.node_class)
+        node.edges = edges
+        node.recipe = recipe
+        node.operands = tuple([o.spec if isinstance(o, Tensor) else o for o in operands])
+        if recipe.saves:
+            everything = (*operands, out)
+            saved = tuple([everything[i] for i in recipe.saves if isinstance(everything[i], Tensor)])
+            node.saves = save(node, saved, out)
+        else:
+            node.saves = ()
+        node.seq = next_sequence()
+        node.specs = out.spec
+        if anomaly.enabled:
+            anomaly.remember(node)
+        out._node = node
+        out._tracked = True
 
     def into(self, x: Tensor, *others) -> Tensor:
         """Writes the result into x, the first operand; history and version follow."""
@@ -144,18 +163,11 @@ class Pointwise:
         x.mem.version += 1
         if track:
             everything = (old, *others, x)
-            record_inplace(self.node_class, (x, *others), x, tuple([everything[i] for i in recipe.saves]), recipe=recipe, operands=_outline((x, *others)))
+            saves = tuple([everything[i] for i in recipe.saves if isinstance(everything[i], Tensor)])
+            record_inplace(self.node_class, (x, *others), x, saves, recipe=recipe, operands=tuple([o.spec if isinstance(o, Tensor) else o for o in (x, *others)]))
         return x
 
     # ---- gradients ----------------------------------------------------------------------------------------------------
-
-    @property
-    def node_class(self) -> type[Node]:
-        if self._node_class is None:
-            from ..autograd import backward
-
-            self._node_class = backward(self.node_name)(_apply)
-        return self._node_class
 
     def vjp(self, i: int):
         """The gradient of operand i as (operator, operand numbers): -1 stands for the incoming gradient, `arity` for the result. PASS: the gradient itself; ZERO: none."""
@@ -184,7 +196,7 @@ class Pointwise:
         used = sorted(set(E.free_inputs(expression)))
         renumbered = _renumber(expression, {k: place for place, k in enumerate(used)})
         label = f"{self.name}_vjp{i}"
-        operator = Pointwise(label, lambda *a: renumbered, len(used), "promote", node=_node_name(self.name) + "Backward")
+        operator = Pointwise(label, lambda *a: renumbered, len(used), "promote", node=(self.node_name or "").removesuffix("Backward0") + "Backward")
         return operator, tuple(-1 if k == n else n if k == n + 1 else k for k in used)
 
     def recipe(self, wanted: tuple) -> Recipe:
@@ -207,9 +219,23 @@ class Recipe:
 PASS, ZERO = "pass", "zero"
 
 
-def _outline(operands: tuple) -> tuple:
-    """What the gradient must know of the operands besides saved values: specs of tensors, the numbers themselves."""
-    return tuple([o.spec if isinstance(o, Tensor) else o for o in operands])
+class PointwiseNode(Node):
+    """A recorded pointwise operator: `recipe` says what was saved and how gradients follow, `operands` the specs of tensors and the numbers."""
+
+    __slots__ = ("recipe", "operands")
+
+    def apply(self, *grads):
+        return _apply(self, *grads)
+
+    @property
+    def saved_names(self):
+        names = ("self", "other", "value", "scale")[: len(self.operands)]
+        return tuple([(*names, "result")[i] for i in self.recipe.saves if i == len(self.operands) or isinstance(self.operands[i], Spec)])
+
+
+def _node_class(name: str) -> type[Node]:
+    full = name if "Backward" in name else f"{name}Backward0"
+    return type(full, (PointwiseNode,), {"__slots__": (), "__module__": __name__})
 
 
 def _apply(node, g):
@@ -218,13 +244,9 @@ def _apply(node, g):
     values: dict[int, Any] = {-1: g}
     if recipe.saves:
         n = len(outline)
-        tensor_saves = iter(node.saved)
+        tensors = iter(node.saved)
         for k in recipe.saves:
-            value = next(tensor_saves)
-            values[k] = value
-        for k in range(n):
-            if not isinstance(outline[k], Spec):
-                values[k] = outline[k]
+            values[k] = next(tensors) if k == n or isinstance(outline[k], Spec) else outline[k]
     result = []
     for i, term in enumerate(recipe.terms):
         if term is None or not node.needs[i]:

@@ -1,0 +1,77 @@
+"""`torch.cuda` as scripts probe it before they choose a device: there is none. What would need one raises with the way out."""
+from __future__ import annotations
+
+from typing import Any
+
+
+def is_available() -> bool:
+    return False
+
+
+def device_count() -> int:
+    return 0
+
+
+def is_initialized() -> bool:
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    return False
+
+
+def manual_seed(seed: int) -> None:
+    """Without a device there is no generator to seed."""
+
+
+manual_seed_all = manual_seed
+
+
+def seed() -> None:
+    """Without a device there is no generator to seed."""
+
+
+seed_all = seed
+
+
+def synchronize(device: Any = None) -> None:
+    """Nothing runs behind the caller's back."""
+
+
+def empty_cache() -> None:
+    """There is no device memory; the CPU's cache is `torch.empty_cache()` here."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes on a CUDA device: none. The CPU's are `strided.memory_allocated()`."""
+    return 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    return 0
+
+
+def memory_reserved(device: Any = None) -> int:
+    return 0
+
+
+max_memory_reserved = memory_reserved
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """There is no device whose peak to reset."""
+
+
+def __getattr__(name: str):
+    if name == "amp":
+        from . import amp
+
+        return amp
+    if name.startswith("_"):
+        raise AttributeError(name)
+
+    def unavailable(*args, **kwargs):
+        raise AssertionError(f"Torch not compiled with CUDA enabled\n  torch.cuda.{name} needs a CUDA device; strided computes on the CPU: guard it with torch.cuda.is_available().")
+
+    unavailable.__name__ = name
+    return unavailable
