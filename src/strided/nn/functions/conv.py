@@ -1,0 +1,249 @@
+"""Convolutions as matrix products over windows, their transposes, and unfold/fold (im2col, col2im).
+
+A window is a strided view of the input, so a convolution is: view, one gathering copy, one batched product. Gradients come from those operators.
+"""
+import math
+
+from ... import ops
+from ...autograd.function import Function
+from ...ops.table import operator
+from .padding import pad
+
+
+def tuple_of(value, n):
+    """`value` for each of n dimensions; a sequence of length n stays, of length 1 repeats."""
+    if isinstance(value, (tuple, list)):
+        return tuple(value) * n if len(value) == 1 else tuple(value)
+    return (value,) * n
+
+
+def both_sides(padding):
+    """(p_first, …, p_last) → the argument of `pad`: the last dimension first, the same before and after."""
+    return [p for size in reversed(padding) for p in (size, size)]
+
+
+def windows(x, kernel, stride, dilation):
+    """Every window over the last n dimensions, as a view: [.., S₁.., Sₙ] → [.., O₁.., Oₙ, K₁.., Kₙ]."""
+    n = len(kernel)
+    first = x.dim() - n
+    for d in range(n):
+        x = x.unfold(first + d, (kernel[d] - 1) * dilation[d] + 1, stride[d])  # [.., O_d, .., reach]
+        if dilation[d] != 1:
+            x = x[..., :: dilation[d]]  # [.., O_d, .., K_d]
+    return x
+
+
+def _check(x, weight, bias, n, groups, name):
+    if x.dim() not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(x.shape)}"
+        )
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if weight.dim() != n + 2:
+        raise RuntimeError(f"{name}: expected weight of {n + 2} dimensions, but got weight of size {list(weight.shape)}")
+    if bias is not None and bias.dim() != 1:
+        raise RuntimeError(f"{name}: expected bias of one dimension, but got bias of size {list(bias.shape)}")
+
+
+def _conv(n, input, weight, bias, stride, padding, dilation, groups):
+    name = f"conv{n}d"
+    _check(input, weight, bias, n, groups, name)
+    stride, dilation, kernel = tuple_of(stride, n), tuple_of(dilation, n), tuple(weight.shape[2:])
+    x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
+    if x.size(1) != weight.size(1) * groups:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have "
+            f"{weight.size(1) * groups} channels, but got {x.size(1)} channels instead"
+        )
+    if weight.size(0) % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, and divisible by {groups}, "
+            f"but got weight of size {list(weight.shape)} instead"
+        )
+    if isinstance(padding, str):
+        x = _named_padding(x, padding, kernel, stride, dilation)
+    elif any(tuple_of(padding, n)):
+        x = pad(x, both_sides(tuple_of(padding, n)))  # [N, C, S + 2p..]
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+    if any(r > s for r, s in zip(reach, x.shape[2:])):
+        shape, reach = " x ".join(map(str, x.shape[2:])), " x ".join(map(str, reach))
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({shape}). Kernel size: ({reach}). "
+            "Kernel size can't be greater than actual input size"
+        )
+    out = _product(x, weight, kernel, stride, dilation, groups)
+    if bias is not None:
+        out = out + bias.reshape(-1, *(1,) * n)
+    return out if input.dim() == n + 2 else out.squeeze(0)
+
+
+def _product(x, weight, kernel, stride, dilation, groups):
+    """[N, C, S..] with [F, C/g, K..] → [N, F, O..]."""
+    n, batch, features = len(kernel), x.size(0), weight.size(0)
+    view = windows(x, kernel, stride, dilation)  # [N, C, O.., K..]
+    sizes = view.shape[2 : 2 + n]
+    view = view.permute(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))  # [N, C, K.., O..]
+    columns = view.reshape(batch, groups, weight.size(1) * math.prod(kernel), math.prod(sizes))  # [N, g, C/g·K, O]
+    rows = weight.reshape(groups, features // groups, -1)  # [g, F/g, C/g·K]
+    if groups == 1:
+        out = rows[0] @ columns[:, 0]  # [N, F, O]
+    else:
+        out = rows @ columns  # [N, g, F/g, O]
+    return out.reshape(batch, features, *sizes)
+
+
+def _named_padding(x, padding, kernel, stride, dilation):
+    if padding == "valid":
+        return x
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [(k - 1) * d for k, d in zip(kernel, dilation)]
+    return pad(x, [p for t in reversed(total) for p in (t // 2, t - t // 2)])  # [N, C, S + total..]
+
+
+def _operator(function):
+    return operator(function.__name__, method=False, autocast="lower")(function)
+
+
+@_operator
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Cross-correlation: [N, C, L] with [F, C/groups, K] → [N, F, (L + 2p − dilation·(K−1) − 1)//stride + 1]."""
+    return _conv(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@_operator
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """[N, C, H, W] with [F, C/groups, Kh, Kw] → [N, F, Oh, Ow]; sizes as `conv1d`."""
+    return _conv(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@_operator
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """[N, C, D, H, W] with [F, C/groups, Kd, Kh, Kw] → [N, F, Od, Oh, Ow]; sizes as `conv1d`."""
+    return _conv(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+# ---- transposed -------------------------------------------------------------------------------
+
+
+def spread(x, stride):
+    """Puts stride−1 zeros between neighbours in the last n dimensions: [.., S] → [.., (S−1)·stride + 1]."""
+    n = len(stride)
+    for d, step in zip(range(x.dim() - n, x.dim()), stride):
+        if step == 1:
+            continue
+        size = x.size(d)
+        x = x.unsqueeze(d + 1)  # [.., S, 1, ..]
+        x = pad(x, [0, 0] * (x.dim() - d - 2) + [0, step - 1])  # [.., S, stride, ..]
+        x = x.flatten(d, d + 1).narrow(d, 0, (size - 1) * step + 1)
+    return x
+
+
+def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, groups, dilation):
+    name = f"conv_transpose{n}d"
+    _check(input, weight, bias, n, groups, name)
+    stride, padding, dilation = tuple_of(stride, n), tuple_of(padding, n), tuple_of(dilation, n)
+    extra, kernel = tuple_of(output_padding, n), weight.shape[2:]
+    x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
+    if x.size(1) != weight.size(0):
+        raise RuntimeError(
+            f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have "
+            f"{weight.size(0)} channels, but got {x.size(1)} channels instead"
+        )
+    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
+        raise RuntimeError(
+            "output padding must be smaller than either stride or dilation, but got "
+            f"output_padding: {list(extra)}, stride: {list(stride)}, dilation: {list(dilation)}"
+        )
+    around = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
+    ends = [p for a, e in zip(reversed(around), reversed(extra)) for p in (a, a + e)]
+    x = pad(spread(x, stride), ends)  # [N, C, O + dilation·(K−1)..]
+    # The kernel turned round, with its channels swapped within each group: [C, F/g, K..] → [F, C/g, K..]
+    w = weight.flip(*range(2, 2 + n)).reshape(groups, weight.size(0) // groups, *weight.shape[1:]).transpose(1, 2)
+    w = w.reshape(groups * weight.size(1), weight.size(0) // groups, *kernel)
+    out = _product(x, w, tuple(kernel), (1,) * n, dilation, groups)
+    if bias is not None:
+        out = out + bias.reshape(-1, *(1,) * n)
+    return out if input.dim() == n + 2 else out.squeeze(0)
+
+
+@_operator
+def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The transpose of `conv1d`: [N, C, L] with [C, F/groups, K] → [N, F, (L−1)·stride − 2p + dilation·(K−1) + output_padding + 1]."""
+    return _conv_transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@_operator
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The transpose of `conv2d`; sizes as `conv_transpose1d`."""
+    return _conv_transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@_operator
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The transpose of `conv3d`; sizes as `conv_transpose1d`."""
+    return _conv_transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+# ---- unfold and fold --------------------------------------------------------------------------
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """Sliding blocks as columns: [N, C, H, W] → [N, C·Kh·Kw, Oh·Ow]."""
+    if input.dim() not in (3, 4):
+        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor for input, but got: {list(input.shape)}")
+    kernel, dilation, stride = tuple_of(kernel_size, 2), tuple_of(dilation, 2), tuple_of(stride, 2)
+    x = input if input.dim() == 4 else input.unsqueeze(0)
+    x = pad(x, both_sides(tuple_of(padding, 2)))
+    view = windows(x, kernel, stride, dilation)  # [N, C, Oh, Ow, Kh, Kw]
+    columns = view.permute(0, 1, 4, 5, 2, 3).flatten(4, 5).flatten(1, 3)  # [N, C·Kh·Kw, Oh·Ow]
+    return columns if input.dim() == 4 else columns.squeeze(0)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """The sum of blocks back into an image, the transpose of `unfold`: [N, C·Kh·Kw, L] → [N, C, H, W]."""
+    size, kernel, dilation, padding, stride = (
+        tuple_of(v, 2) for v in (output_size, kernel_size, dilation, padding, stride)
+    )
+    columns = input if input.dim() == 3 else input.unsqueeze(0)
+    if columns.size(1) % math.prod(kernel):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={columns.size(1)} and kernel_size={kernel}."
+        )
+    blocks = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(size, padding, dilation, kernel, stride)]
+    if columns.size(2) != math.prod(blocks):
+        raise RuntimeError(
+            f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, "
+            f"expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"{blocks[0]} * {blocks[1]} = {math.prod(blocks)}, but got input.size(2)={columns.size(2)}."
+        )
+    image = _Fold.apply(columns, size, kernel, dilation, padding, stride, tuple(blocks))
+    return image if input.dim() == 3 else image.squeeze(0)
+
+
+class _Fold(Function):
+    """col2im: one strided addition a kernel position; its gradient is im2col."""
+
+    @staticmethod
+    def forward(ctx, columns, size, kernel, dilation, padding, stride, blocks):
+        ctx.arguments = (kernel, dilation, padding, stride)
+        batch = columns.size(0)
+        columns = columns.reshape(batch, -1, *kernel, *blocks)  # [N, C, Kh, Kw, Oh, Ow]
+        height, width = (s + 2 * p for s, p in zip(size, padding))
+        image = ops.zeros(batch, columns.size(1), height, width, dtype=columns.dtype, device=columns.device)
+        for i in range(kernel[0]):
+            for j in range(kernel[1]):
+                rows = slice(i * dilation[0], i * dilation[0] + stride[0] * (blocks[0] - 1) + 1, stride[0])
+                cols = slice(j * dilation[1], j * dilation[1] + stride[1] * (blocks[1] - 1) + 1, stride[1])
+                image[:, :, rows, cols].add_(columns[:, :, i, j])
+        top, left = padding
+        return image[:, :, top : top + size[0], left : left + size[1]].contiguous()
+
+    @staticmethod
+    def backward(ctx, grad):
+        kernel, dilation, padding, stride = ctx.arguments
+        return unfold(grad, kernel, dilation, padding, stride), None, None, None, None, None, None

@@ -1,0 +1,70 @@
+"""Sums, means and maxima of embedding rows by bag."""
+from ... import ops
+from ...ops import embedding
+
+
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    """Rows of `weight` [V, D] looked up and reduced a bag: input [B, L], or [N] with the bags' `offsets` [B] → [B, D].
+
+    mode: "sum" | "mean" | "max". Rows at `padding_idx` do not count; an empty bag gives zeros.
+    """
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise NotImplementedError(
+            "embedding_bag: max_norm, scale_grad_by_freq and sparse gradients are not supported; leave them at their defaults"
+        )
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have the same "
+            f"shape as the input ({list(input.shape)})"
+        )
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")
+        bags, bag = input.size(0), ops.arange(input.size(0), device=input.device).repeat_interleave(input.size(1))
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        starts = offsets[:-1] if include_last_offset else offsets
+        bags, bag = starts.numel(), ops.searchsorted(starts, ops.arange(input.numel(), device=input.device), right=True) - 1
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    return _reduce(input.reshape(-1), bag, bags, weight, mode, per_sample_weights, padding_idx)
+
+
+def _reduce(rows, bag, bags, weight, mode, per_sample_weights, padding_idx):
+    scale = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    if padding_idx is not None:
+        kept = rows != (padding_idx + weight.size(0) if padding_idx < 0 else padding_idx)
+        rows, bag = rows[kept], bag[kept]
+        scale = None if scale is None else scale[kept]
+    values = embedding(rows, weight)  # [N, D]
+    if scale is not None:
+        values = values * scale.unsqueeze(1)
+    zeros = ops.zeros(bags, weight.size(1), dtype=weight.dtype, device=weight.device)
+    if mode == "max":
+        index = bag.unsqueeze(1).expand_as(values)
+        return zeros.scatter_reduce(0, index, values, "amax", include_self=False)  # [B, D]
+    total = zeros.index_add(0, bag, values)  # [B, D]
+    if mode == "sum":
+        return total
+    counts = ops.zeros(bags, dtype=weight.dtype, device=weight.device).index_add(0, bag, ops.ones(rows.numel(), dtype=weight.dtype, device=weight.device))
+    return total / counts.clamp(min=1).unsqueeze(1)

@@ -1,0 +1,254 @@
+"""Loss functions, with PyTorch's reductions ("none" | "mean" | "sum"). Cross entropy and NLL are row operators (ops/)."""
+import math
+import warnings
+
+from ... import ops
+from ...ops.table import operator
+from .distance import pairwise_distance
+
+
+def _loss(function):
+    """A loss is one operator: autocast runs it in float32, and a lens sees it as one line."""
+    return operator(function.__name__, function=False, method=False, namespace="nn.functional", autocast="float32")(function)
+
+
+def _reduction(reduction, size_average=None, reduce=None):
+    """The reduction, from today's argument or from the two boolean ones it replaced."""
+    if size_average is not None or reduce is not None:
+        size_average = True if size_average is None else size_average
+        reduce = True if reduce is None else reduce
+        modern = "none" if not reduce else "mean" if size_average else "sum"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{modern}' instead.", stacklevel=4)
+        return modern
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def _reduce(loss, reduction):
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def _warn_broadcast(name, input, target):
+    if target.shape != input.shape:
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=4,
+        )
+
+
+def _weighted(loss, weight, reduction):
+    """Reduction of a loss with element weights: the mean divides by the weights' sum."""
+    if weight is None:
+        return _reduce(loss, reduction)
+    if weight.shape != loss.shape:
+        raise ValueError("Inputs and weights must have the same size.")
+    loss = loss * weight
+    return loss.sum() / weight.sum() if reduction == "mean" else _reduce(loss, reduction)
+
+
+@_loss
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """(input − target)²."""
+    reduction = _reduction(reduction, size_average, reduce)
+    _warn_broadcast("mse_loss", input, target)
+    difference = input - target
+    return _weighted(difference * difference, weight, reduction)
+
+
+@_loss
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """|input − target|."""
+    reduction = _reduction(reduction, size_average, reduce)
+    _warn_broadcast("l1_loss", input, target)
+    return _weighted((input - target).abs(), weight, reduction)
+
+
+@_loss
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """½d²/beta where d = |input − target| < beta, else d − ½beta."""
+    reduction = _reduction(reduction, size_average, reduce)
+    _warn_broadcast("smooth_l1_loss", input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    d = (input - target).abs()
+    return _reduce(d if beta == 0 else ops.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta), reduction)
+
+
+@_loss
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """½d² where d = |input − target| < delta, else delta·(d − ½delta)."""
+    reduction = _reduction(reduction)
+    _warn_broadcast("huber_loss", input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    d = (input - target).abs()
+    return _weighted(ops.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), weight, reduction)
+
+
+@_loss
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """−(t·log x + (1−t)·log(1−x)) of probabilities; both logarithms are clamped at −100."""
+    reduction = _reduction(reduction, size_average, reduce)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    loss = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
+    return _reduce(loss if weight is None else loss * weight, reduction)
+
+
+@_loss
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """binary_cross_entropy of sigmoid(input), computed without overflow."""
+    reduction = _reduction(reduction, size_average, reduce)
+    if target.size() != input.size():
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    if pos_weight is None:
+        loss = (1 - target) * input - ops.logsigmoid(input)
+    else:
+        loss = (1 - target) * input - (1 + (pos_weight - 1) * target) * ops.logsigmoid(input)
+    return _reduce(loss if weight is None else loss * weight, reduction)
+
+
+@_loss
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """target·(log target − input), the input being log-probabilities; "batchmean" divides the sum by the batch."""
+    if reduction == "mean" and size_average is None and reduce is None:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. "
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition.",
+            stacklevel=3,
+        )
+    batchmean = reduction == "batchmean"
+    reduction = "sum" if batchmean else _reduction(reduction, size_average, reduce)
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        loss = ops.xlogy(target, target) - target * input
+    reduced = _reduce(loss, reduction)
+    return reduced / input.size(0) if batchmean and input.dim() else reduced
+
+
+@_loss
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
+    """exp(x) − t·x (or x − t·log(x+eps) unless `log_input`), with `full` plus Stirling's term where t > 1."""
+    reduction = _reduction(reduction, size_average, reduce)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + ops.where(target <= 1, ops.zeros_like(stirling), stirling)
+    return _reduce(loss, reduction)
+
+
+@_loss
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """½(log var + (input − target)²/var), with `full` plus ½log 2π; var is a tensor or a number, clamped at eps."""
+    reduction = _reduction(reduction)
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = ops.full_like(input, var)
+    elif (var < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if var.shape != input.shape:
+        if var.shape == input.shape[:-1]:
+            var = var.unsqueeze(-1)
+        elif not (input.shape[:-1] == var.shape[:-1] and var.size(-1) == 1):
+            raise ValueError("var is of incorrect size")
+    clamped = ops.where(var.detach() < eps, ops.full_like(var, eps), var) if var.requires_grad else var.clamp(min=eps)
+    loss = 0.5 * (clamped.log() + (input - target) ** 2 / clamped)
+    return _reduce(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+@_loss
+def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
+    """1 − cos where target is 1; max(0, cos − margin) where it is −1."""
+    reduction = _reduction(reduction, size_average, reduce)
+    epsilon = 1e-12
+    dot = (input1 * input2).sum(-1)
+    squares = ((input1 * input1).sum(-1) + epsilon) * ((input2 * input2).sum(-1) + epsilon)
+    cosine = dot / squares.sqrt()
+    zeros = ops.zeros_like(cosine)
+    loss = ops.where(target == 1, 1 - cosine, zeros) + ops.where(target == -1, (cosine - margin).clamp(min=0), zeros)
+    return _reduce(loss, reduction)
+
+
+@_loss
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """max(0, −t·(x1 − x2) + margin)."""
+    reduction = _reduction(reduction, size_average, reduce)
+    return _reduce((-target * (input1 - input2) + margin).clamp(min=0), reduction)
+
+
+@_loss
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    """x where t is 1, max(0, margin − x) where it is −1."""
+    reduction = _reduction(reduction, size_average, reduce)
+    zeros = ops.zeros_like(input)
+    loss = ops.where(target != 1, (margin - input).clamp(min=0), zeros) + ops.where(target != -1, input, zeros)
+    return _reduce(loss, reduction)
+
+
+@_loss
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """log(1 + exp(−t·x))."""
+    return _reduce((1 + (-target * input).exp()).log(), _reduction(reduction, size_average, reduce))
+
+
+@_loss
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Mean over the classes (last dimension) of the binary cross entropy with logits."""
+    reduction = _reduction(reduction, size_average, reduce)
+    loss = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
+    loss = loss if weight is None else loss * weight
+    return _reduce(loss.sum(-1) / input.size(-1), reduction)
+
+
+@_loss
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Σ_j max(0, margin − x_target + x_j)^p / classes over j ≠ target; input [N, C] or [C]."""
+    reduction = _reduction(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    batched = input.dim() == 2
+    x, t = (input, target) if batched else (input.unsqueeze(0), target.reshape(1))
+    own = x.gather(1, t.unsqueeze(1))  # [N, 1]
+    loss = (margin - own + x).clamp(min=0) ** p  # [N, C]
+    if weight is not None:
+        loss = loss * weight[t].unsqueeze(1)
+    loss = loss.masked_fill(ops.arange(x.size(1)) == t.unsqueeze(1), 0).sum(1) / x.size(1)  # [N]
+    return _reduce(loss if batched else loss[0], reduction)
+
+
+@_loss
+def triplet_margin_loss(
+    anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
+):
+    """max(0, d(anchor, positive) − d(anchor, negative) + margin), d the p-norm distance along the last dimension."""
+    return triplet_margin_with_distance_loss(
+        anchor,
+        positive,
+        negative,
+        distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
+        margin=margin,
+        swap=swap,
+        reduction=_reduction(reduction, size_average, reduce),
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
+    """triplet_margin_loss with a distance of one's own."""
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = ops.minimum(far, distance(positive, negative))
+    return _reduce((margin + near - far).clamp(min=0), reduction)

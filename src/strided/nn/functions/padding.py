@@ -1,0 +1,60 @@
+"""Padding: constants around a tensor, and the modes that repeat or mirror its own values."""
+from ... import ops
+
+
+def pad(input, pad, mode="constant", value=None):
+    """Pads the last dimensions by pairs (before, after), the last dimension first. Negative constant padding crops.
+
+    mode: "constant" (with `value`, 0), "reflect", "replicate" or "circular" (these three pad the last 1 to 3 dimensions).
+    """
+    pad = [int(p) for p in pad]
+    if len(pad) % 2 != 0:
+        raise RuntimeError(f"Padding length must be divisible by 2, got {len(pad)}" if mode != "constant" else
+                           f"Length of pad must be even but instead it equals {len(pad)}")  # fmt: skip
+    if len(pad) // 2 > input.dim():
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. "
+            f"Pad length is {len(pad)} while the input has {input.dim()} dimensions."
+        )
+    if mode == "constant":
+        return ops.constant_pad_nd(input, pad, 0 if value is None else value)
+    if value is not None and value != 0:
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in _INDEX:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    dims = len(pad) // 2
+    if not (1 <= dims <= 3 and input.dim() in (dims + 1, dims + 2)):
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, "
+            f"got {input.dim()}D input with padding {tuple(pad)}"
+        )
+    for i in range(dims):
+        before, after = pad[2 * i], pad[2 * i + 1]
+        if before or after:
+            input = _repeat_edges(input, input.dim() - 1 - i, before, after, mode)
+    return input
+
+
+def _repeat_edges(input, dim, before, after, mode):
+    size = input.size(dim)
+    limit = {"reflect": size - 1, "circular": size}.get(mode)
+    if limit is not None and max(before, after) > limit:
+        if mode == "circular":
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        raise RuntimeError(
+            "Argument #4: Padding size should be less than the corresponding input dimension, "
+            f"but got: padding ({before}, {after}) at dimension {dim} of input {list(input.shape)}"
+        )
+    index = [_INDEX[mode](i, size) for i in range(-before, size + after)]
+    return input.index_select(dim, ops.tensor(index, device=input.device))  # [.., before + size + after, ..]
+
+
+def _reflect(i, size):
+    return -i if i < 0 else 2 * (size - 1) - i if i >= size else i
+
+
+_INDEX = {
+    "reflect": _reflect,
+    "replicate": lambda i, size: min(max(i, 0), size - 1),
+    "circular": lambda i, size: i % size,
+}

@@ -1,0 +1,239 @@
+"""Pooling over windows: maximum, average, p-norm, and the adaptive forms."""
+import math
+
+from ... import ops
+from .conv import tuple_of, windows
+from .padding import pad
+
+
+def _sizes(x, n, kernel, stride, padding, dilation, ceil_mode, name):
+    """(kernel, stride, padding, dilation, output sizes) of a pooling over the last n dimensions of x."""
+    if x.dim() not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D input, but got input of size: {list(x.shape)}")
+    kernel = tuple_of(kernel, n)
+    stride = kernel if stride is None or stride == () or stride == [] else tuple_of(stride, n)
+    padding, dilation = tuple_of(padding, n), tuple_of(dilation, n)
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
+    if any(p < 0 or p > ((k - 1) * d + 1) // 2 for p, k, d in zip(padding, kernel, dilation)):
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, but got pad={padding[0]}, "
+            f"kernel_size={kernel[0]} and dilation={dilation[0]}"
+        )
+    outs = [_out(*args, ceil_mode) for args in zip(x.shape[-n:], kernel, stride, padding, dilation)]
+    if min(outs) < 1:
+        raise RuntimeError(
+            f"Given input size: {tuple(x.shape)}. Calculated output size: {tuple(outs)}. Output size is too small"
+        )
+    return kernel, stride, padding, dilation, outs
+
+
+def _out(size, kernel, stride, padding, dilation, ceil_mode):
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    if not ceil_mode:
+        return span // stride + 1
+    out = -(-span // stride) + 1
+    return out - 1 if (out - 1) * stride >= size + padding else out  # the last window must start inside
+
+
+def _padded(x, n, kernel, stride, padding, dilation, outs, value):
+    """x with its padding, and with what a last, partial window (ceil_mode) reaches beyond it."""
+    ends = []
+    for size, k, s, p, d, o in zip(x.shape[-n:], kernel, stride, padding, dilation, outs):
+        need = (o - 1) * s + d * (k - 1) + 1
+        ends.append((p, max(need - size - p, 0)))
+    flat = [p for pair in reversed(ends) for p in pair]
+    return pad(x, flat, value=value) if any(flat) else x
+
+
+def _lowest(dtype):
+    from ...dtypes import iinfo
+
+    return -math.inf if dtype.is_floating_point else iinfo(dtype).min
+
+
+def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    name = f"max_pool{n}d"
+    kernel, stride, padding, dilation, outs = _sizes(
+        input, n, kernel_size, stride, padding, dilation, ceil_mode, name
+    )
+    x = _padded(input, n, kernel, stride, padding, dilation, outs, _lowest(input.dtype))
+    view = windows(x, kernel, stride, dilation)  # [.., O.., K..]
+    view = view[(..., *(slice(o) for o in outs), *(slice(None),) * n)]
+    values, index = view.flatten(-n).max(-1)  # [.., O..]
+    if not return_indices:
+        return values
+    return values, _flat_index(index, input.shape[-n:], kernel, stride, padding, dilation, outs)
+
+
+def _flat_index(index, sizes, kernel, stride, padding, dilation, outs):
+    """Position within the window → position within the flattened input."""
+    n, flat = len(kernel), 0
+    for d in range(n):
+        inner = math.prod(kernel[d + 1 :])
+        within = index // inner % kernel[d]
+        start = ops.arange(outs[d], device=index.device) * stride[d] - padding[d]
+        place = start.reshape(-1, *(1,) * (n - 1 - d)) + within * dilation[d]
+        flat = flat * sizes[d] + place
+    return flat
+
+
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The largest element of each window: [.., L] → [.., O]."""
+    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The largest element of each window: [.., H, W] → [.., Oh, Ow]."""
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The largest element of each window: [.., D, H, W] → [.., Od, Oh, Ow]."""
+    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def _avg_pool(n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override=None):
+    name = f"avg_pool{n}d"
+    kernel, stride, padding, dilation, outs = _sizes(input, n, kernel_size, stride, padding, 1, ceil_mode, name)
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    x = _padded(input, n, kernel, stride, padding, dilation, outs, 0)
+    view = windows(x, kernel, stride, dilation)[(..., *(slice(o) for o in outs), *(slice(None),) * n)]  # [.., O.., K..]
+    total = view.sum(tuple(range(-n, 0)))  # [.., O..]
+    if divisor_override is not None:
+        return total / divisor_override
+    counts = [
+        [_covered(i * s - p, k, size, p if count_include_pad else 0) for i in range(o)]
+        for size, k, s, p, o in zip(input.shape[-n:], kernel, stride, padding, outs)
+    ]
+    if all(count == k for row, k in zip(counts, kernel) for count in row):
+        return total / math.prod(kernel)
+    for d, row in enumerate(counts):
+        counted = ops.tensor(row, dtype=total.dtype, device=total.device)
+        total = total / counted.reshape(-1, *(1,) * (n - 1 - d))
+    return total
+
+
+def _covered(start, kernel, size, padding):
+    """How many positions of [−padding, size + padding) a window covers."""
+    return min(start + kernel, size + padding) - max(start, -padding)
+
+
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    """The mean of each window: [.., L] → [.., O]."""
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
+    """The mean of each window: [.., H, W] → [.., Oh, Ow]."""
+    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
+    """The mean of each window: [.., D, H, W] → [.., Od, Oh, Ow]."""
+    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(Σ x^p)^(1/p) of each window of the last dimension."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(Σ x^p)^(1/p) of each window of the last two dimensions."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _lp_pool(n, input, p, kernel_size, stride, ceil_mode):
+    mean = _avg_pool(n, input.pow(p), kernel_size, stride, 0, ceil_mode, True)
+    return (mean.sign() * mean.abs().relu() * math.prod(tuple_of(kernel_size, n))).pow(1.0 / p)
+
+
+# ---- adaptive ---------------------------------------------------------------------------------
+
+
+def _targets(input, n, output_size):
+    """The output sizes, None standing for the input's own."""
+    sizes = tuple_of(output_size, n)
+    return [s if o is None else o for s, o in zip(input.shape[-n:], sizes)]
+
+
+def _range(i, size, out):
+    return i * size // out, -(-(i + 1) * size // out)
+
+
+def _adaptive_avg(n, input, output_size):
+    if input.dim() not in (n + 1, n + 2):
+        raise RuntimeError(f"adaptive_avg_pool{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got {list(input.shape)}")
+    targets = _targets(input, n, output_size)
+    if all(t == 1 for t in targets):
+        return input.mean(tuple(range(-n, 0)), keepdim=True)
+    for dim, out in zip(range(input.dim() - n, input.dim()), targets):
+        size = input.size(dim)
+        if out == size:
+            continue
+        if size % out == 0:
+            input = input.unflatten(dim, (out, size // out)).mean(dim + 1)  # [.., out, ..]
+            continue
+        matrix = [[0.0] * size for _ in range(out)]  # row i averages the i-th range
+        for i in range(out):
+            start, end = _range(i, size, out)
+            matrix[i][start:end] = [1.0 / (end - start)] * (end - start)
+        matrix = ops.tensor(matrix, dtype=input.dtype, device=input.device)  # [out, size]
+        input = (input.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)  # [.., out, ..]
+    return input
+
+
+def adaptive_avg_pool1d(input, output_size):
+    """Means of `output_size` ranges that cover the last dimension."""
+    return _adaptive_avg(1, input, output_size)
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """Means of ranges that cover the last two dimensions; None keeps a size."""
+    return _adaptive_avg(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input, output_size):
+    """Means of ranges that cover the last three dimensions; None keeps a size."""
+    return _adaptive_avg(3, input, output_size)
+
+
+def _adaptive_max(n, input, output_size, return_indices):
+    targets, sizes = _targets(input, n, output_size), input.shape[-n:]
+    places = []  # for each dimension [out, width]: positions in a range; a short range repeats its last one
+    for size, out in zip(sizes, targets):
+        ranges = [_range(i, size, out) for i in range(out)]
+        width = max(end - start for start, end in ranges)
+        places.append(ops.tensor([[min(s + j, e - 1) for j in range(width)] for s, e in ranges], device=input.device))
+    flat = 0
+    for d, place in enumerate(places):  # each reshaped to [1.., out, 1.., width, 1..]
+        shape = [1] * (2 * n)
+        shape[d], shape[n + d] = place.shape
+        flat = flat * sizes[d] + place.reshape(shape)
+    view = input.flatten(-n)[..., flat.flatten(n)]  # [.., out.., widths]
+    values, index = view.max(-1)
+    if not return_indices:
+        return values
+    table = flat.flatten(n).expand(*view.shape)
+    return values, table.gather(-1, index.unsqueeze(-1)).squeeze(-1)
+
+
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """Maxima of `output_size` ranges that cover the last dimension."""
+    return _adaptive_max(1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """Maxima of ranges that cover the last two dimensions; None keeps a size."""
+    return _adaptive_max(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """Maxima of ranges that cover the last three dimensions; None keeps a size."""
+    return _adaptive_max(3, input, output_size, return_indices)

@@ -1,0 +1,250 @@
+"""Resampling of images: interpolate, grid_sample, affine_grid, and the shuffles between pixels and channels."""
+import math
+
+from ... import ops
+from .conv import tuple_of
+from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+
+_DIMS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+
+
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
+    """Resizes the spatial dimensions of [N, C, ..] to `size` or by `scale_factor`.
+
+    mode: nearest | nearest-exact | linear (3-D) | bilinear, bicubic (4-D) | trilinear (5-D) | area.
+    """
+    n = input.dim() - 2
+    _check_interpolate(input, size, scale_factor, mode, align_corners, antialias)
+    if size is not None:
+        sizes, scales = tuple_of(size, n), (None,) * n
+    else:
+        scales = tuple_of(scale_factor, n)
+        sizes = tuple(math.floor(s * f) for s, f in zip(input.shape[2:], scales))
+        if recompute_scale_factor:
+            scales = (None,) * n
+    if mode == "area":
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, sizes)
+    for dim, (out, scale) in enumerate(zip(sizes, scales), 2):
+        if mode.startswith("nearest"):
+            input = _nearest(input, dim, out, scale, exact=mode == "nearest-exact")
+        elif mode == "bicubic":
+            input = _taps(input, dim, out, scale, bool(align_corners), _cubic)
+        else:
+            input = _taps(input, dim, out, scale, bool(align_corners), _linear)
+    return input
+
+
+def _check_interpolate(input, size, scale_factor, mode, align_corners, antialias):
+    n = input.dim() - 2
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    for given, what in ((size, "size"), (scale_factor, "scale_factor")):
+        if isinstance(given, (tuple, list)) and len(given) != n:
+            raise ValueError(
+                f"Input and {'output' if what == 'size' else 'scale_factor'} must have the same number of spatial dimensions, "
+                f"but got input with spatial dimensions of {list(input.shape[2:])} and {what} of {given}."
+            )
+    if antialias:
+        raise NotImplementedError("interpolate: antialias=True is not supported; blur before resizing")
+    known = mode in ("nearest", "nearest-exact", "area") or _DIMS.get(mode) == n
+    if not known or not 1 <= n <= 3:
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported "
+            f"(got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+        )
+
+
+def _nearest(x, dim, out, scale, exact):
+    size = x.size(dim)
+    step = size / out if scale is None else 1.0 / scale
+    shift = 0.5 if exact else 0.0
+    index = [min(int(math.floor((i + shift) * step)), size - 1) for i in range(out)]
+    if index == list(range(size)):
+        return x
+    return x.index_select(dim, ops.tensor(index, device=x.device))  # [.., out, ..]
+
+
+def _source(i, size, out, scale, align_corners, clamp):
+    """The position in the input that output position i looks at."""
+    if align_corners:
+        return i * (size - 1) / (out - 1) if out > 1 else 0.0
+    step = size / out if scale is None else 1.0 / scale
+    place = (i + 0.5) * step - 0.5
+    return max(place, 0.0) if clamp else place
+
+
+def _taps(x, dim, out, scale, align_corners, kernel):
+    """Σ over the kernel's taps of (values at the taps' places) · (weights): [.., size, ..] → [.., out, ..]."""
+    size = x.size(dim)
+    if size == out and (scale is None or scale == 1):
+        return x
+    places = [_source(i, size, out, scale, align_corners, kernel is _linear) for i in range(out)]
+    result = None
+    shape = (-1, *(1,) * (x.dim() - 1 - dim))
+    for offset, weight in kernel(places):
+        index = [min(max(math.floor(p) + offset, 0), size - 1) for p in places]
+        part = x.index_select(dim, ops.tensor(index, device=x.device))
+        part = part * ops.tensor(weight, dtype=x.dtype, device=x.device).reshape(shape)
+        result = part if result is None else result + part
+    return result
+
+
+def _linear(places):
+    fractions = [p - math.floor(p) for p in places]
+    return [(0, [1 - f for f in fractions]), (1, fractions)]
+
+
+def _cubic(places):
+    """Keys' cubic convolution with a = −0.75."""
+    a = -0.75
+
+    def near(d):
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d):
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    f = [p - math.floor(p) for p in places]
+    return [
+        (-1, [far(t + 1) for t in f]),
+        (0, [near(t) for t in f]),
+        (1, [near(1 - t) for t in f]),
+        (2, [far(2 - t) for t in f]),
+    ]
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The older name of `interpolate`."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
+
+
+# ---- sampling at given places -----------------------------------------------------------------
+
+
+def affine_grid(theta, size, align_corners=None):
+    """Sampling places of affine maps: theta [N, 2, 3], size (N, C, H, W) → [N, H, W, 2] in x, y order, −1 to 1."""
+    if theta.dim() != 3 or tuple(theta.shape[1:]) != (2, 3) or len(size) != 4:
+        raise NotImplementedError("affine_grid: only 2-D maps are supported: theta [N, 2, 3] and a size of four numbers")
+    height, width = size[2], size[3]
+    y = _axis(height, align_corners, theta).reshape(-1, 1).expand(height, width)
+    x = _axis(width, align_corners, theta).reshape(1, -1).expand(height, width)
+    places = ops.stack([x, y, ops.ones_like(x)], -1).reshape(-1, 3)  # [H·W, 3]
+    return (places @ theta.transpose(1, 2)).reshape(size[0], height, width, 2)
+
+
+def _axis(count, align_corners, like):
+    places = ops.linspace(-1, 1, count, dtype=like.dtype, device=like.device)
+    return places if align_corners else places * ((count - 1) / count)
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """Values of [N, C, H, W] at the places [N, Ho, Wo, 2] (x, y in −1..1) → [N, C, Ho, Wo].
+
+    mode: bilinear | nearest; padding_mode: zeros | border | reflection.
+    """
+    if mode not in ("bilinear", "nearest") or input.dim() != 4:
+        raise NotImplementedError(f"grid_sample: mode='{mode}' on {input.dim()}-D input is not supported; use bilinear or nearest on 4-D")
+    height, width = input.shape[2:]
+    x = _pixel(grid[..., 0], width, align_corners, padding_mode)  # [N, Ho, Wo]
+    y = _pixel(grid[..., 1], height, align_corners, padding_mode)
+    if mode == "nearest":
+        return _at(input, y.round(), x.round())
+    left, top = x.floor().detach(), y.floor().detach()
+    out = 0
+    for dy in (0, 1):
+        for dx in (0, 1):
+            weight = (1 - (y - (top + dy)).abs()) * (1 - (x - (left + dx)).abs())  # [N, Ho, Wo]
+            out = out + _at(input, top + dy, left + dx) * weight.unsqueeze(1)
+    return out
+
+
+def _pixel(place, size, align_corners, padding_mode):
+    """−1..1 → pixel positions, moved inside by the padding mode."""
+    pixel = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
+    if padding_mode == "border":
+        return pixel.clamp(0, size - 1)
+    if padding_mode == "reflection":
+        low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
+        span = max(high - low, 1e-12)
+        distance = (pixel - low).abs()
+        turns = (distance / span).floor()
+        within = distance - turns * span
+        return ops.where(turns % 2 == 0, within + low, high - within).clamp(0, size - 1)
+    if padding_mode != "zeros":
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+            f"but got: '{padding_mode}'"
+        )
+    return pixel
+
+
+def _at(input, y, x):
+    """input [N, C, H, W] at whole positions [N, Ho, Wo], zero outside → [N, C, Ho, Wo]."""
+    height, width = input.shape[2:]
+    inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+    flat = (y.clamp(0, height - 1) * width + x.clamp(0, width - 1)).long()  # [N, Ho, Wo]
+    index = flat.flatten(1).unsqueeze(1).expand(-1, input.size(1), -1)  # [N, C, Ho·Wo]
+    values = input.flatten(2).gather(2, index).unflatten(2, flat.shape[1:])
+    return values * inside.unsqueeze(1)
+
+
+# ---- shuffles ---------------------------------------------------------------------------------
+
+
+def pixel_shuffle(input, upscale_factor):
+    """[.., C·r², H, W] → [.., C, H·r, W·r]."""
+    r = upscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
+    if input.size(-3) % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={input.size(-3)} is not divisible by {r * r}"
+        )
+    *lead, channels, height, width = input.shape
+    x = input.reshape(*lead, channels // (r * r), r, r, height, width)
+    x = x.movedim((-4, -3), (-3, -1))  # [.., C, H, r, W, r]
+    return x.reshape(*lead, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input, downscale_factor):
+    """[.., C, H·r, W·r] → [.., C·r², H, W]."""
+    r = downscale_factor
+    *lead, channels, height, width = input.shape
+    if height % r or width % r:
+        raise RuntimeError(
+            "pixel_unshuffle expects height and width to be divisible by downscale_factor, "
+            f"but input.size(-2)={height}, input.size(-1)={width} and downscale_factor={r}"
+        )
+    x = input.reshape(*lead, channels, height // r, r, width // r, r)
+    x = x.movedim((-3, -1), (-4, -3))  # [.., C, r, r, H, W]
+    return x.reshape(*lead, channels * r * r, height // r, width // r)
+
+
+def channel_shuffle(input, groups):
+    """Interleaves the channels of `groups` groups. input [N, C, ..]."""
+    if input.size(1) % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {input.size(1)} channels and {groups} groups.")
+    return input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)

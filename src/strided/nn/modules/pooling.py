@@ -1,0 +1,194 @@
+"""Pooling as modules."""
+from .. import functional as F
+from ..functions.conv import tuple_of
+from ..module import Module
+
+
+class _MaxPool(Module):
+    n = 0
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        function = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[self.n - 1]
+        return function(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
+
+    def extra_repr(self):
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest element of each window of [N, C, L]."""
+
+    n = 1
+
+
+class MaxPool2d(_MaxPool):
+    """The largest element of each window of [N, C, H, W]."""
+
+    n = 2
+
+
+class MaxPool3d(_MaxPool):
+    """The largest element of each window of [N, C, D, H, W]."""
+
+    n = 3
+
+
+class AvgPool1d(Module):
+    """The mean of each window of [N, C, L]."""
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+        super().__init__()
+        self.kernel_size = tuple_of(kernel_size, 1)
+        self.stride = tuple_of(kernel_size if stride is None else stride, 1)
+        self.padding = tuple_of(padding, 1)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input):
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(Module):
+    """The mean of each window of [N, C, H, W]."""
+
+    function = staticmethod(F.avg_pool2d)
+
+    def __init__(
+        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    ):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input):
+        return self.function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool3d(AvgPool2d):
+    """The mean of each window of [N, C, D, H, W]."""
+
+    function = staticmethod(F.avg_pool3d)
+
+
+class _LPPool(Module):
+    n = 0
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        function = (F.lp_pool1d, F.lp_pool2d)[self.n - 1]
+        return function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self):
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """The p-norm of each window of [N, C, L]."""
+
+    n = 1
+
+
+class LPPool2d(_LPPool):
+    """The p-norm of each window of [N, C, H, W]."""
+
+    n = 2
+
+
+class _AdaptiveAvgPool(Module):
+    n = 0
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input):
+        return (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[self.n - 1](input, self.output_size)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """Means over `output_size` ranges of the last dimension."""
+
+    n = 1
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """Means over ranges of the last two dimensions."""
+
+    n = 2
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """Means over ranges of the last three dimensions."""
+
+    n = 3
+
+
+class _AdaptiveMaxPool(_AdaptiveAvgPool):
+    def __init__(self, output_size, return_indices=False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        function = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)[self.n - 1]
+        return function(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """Maxima over `output_size` ranges of the last dimension."""
+
+    n = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """Maxima over ranges of the last two dimensions."""
+
+    n = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """Maxima over ranges of the last three dimensions."""
+
+    n = 3

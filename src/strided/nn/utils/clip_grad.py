@@ -1,0 +1,52 @@
+"""Gradient clipping by norm and by value."""
+import math
+
+from ... import ops
+from ...autograd.modes import no_grad
+from ...tensor import Tensor
+
+
+def _gradients(parameters):
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The p-norm of all tensors as if they were one vector. A 0-dimensional tensor."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return ops.tensor(0.0)
+    norms = [ops.linalg_vector_norm(t, norm_type) for t in tensors]
+    total = ops.linalg_vector_norm(ops.stack([n.to(norms[0].device) for n in norms]), norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. "
+            "To disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scales the gradients by max_norm / total_norm where that is below one."""
+    coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    with no_grad():
+        for grad in _gradients(parameters):
+            grad.mul_(coefficient.to(grad.device))
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scales the gradients so that their joint norm is at most `max_norm`; returns the norm they had."""
+    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    with no_grad():
+        total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+        clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Clamps every gradient to ±clip_value."""
+    clip_value = float(clip_value)
+    with no_grad():
+        for grad in _gradients(parameters):
+            grad.clamp_(-clip_value, clip_value)
