@@ -527,7 +527,7 @@ class Lowering:
             return power
         sign = "u" if unsigned(x.type) else "s"
         name = f"@int_power_{sign}{IR[x.type]}"
-        self.helpers[name] = _INT_POWER.replace("NAME", name).replace("T", IR[x.type]).replace("NEGATIVE", "false" if sign == "u" else "%below")
+        self.helpers[name] = _INT_POWER.replace("$NAME", name).replace("$T", IR[x.type]).replace("$NEGATIVE", "false" if sign == "u" else "%below")
         return Value(self.body(f"call {IR[x.type]} {name}({IR[x.type]} {x.text}, {IR[x.type]} {y.text})"), x.type)
 
     def _cast(self, x: Value, name: str) -> Value:
@@ -558,33 +558,33 @@ def literal(value, type: str) -> str:
 
 
 _INT_POWER = """
-define internal T NAME(T %x, T %y) nounwind memory(none) {
+define internal $T $NAME($T %x, $T %y) nounwind memory(none) {
 entry:
-  %below = icmp slt T %y, 0
-  br i1 NEGATIVE, label %inverse, label %loop
+  %below = icmp slt $T %y, 0
+  br i1 $NEGATIVE, label %inverse, label %loop
 inverse:                                  ; 1/x**n towards zero: only 1 and -1 are not 0
-  %unit = icmp eq T %x, 1
-  %minus = icmp eq T %x, -1
-  %bit = and T %y, 1
-  %even = icmp eq T %bit, 0
-  %swing = select i1 %even, T 1, T -1
-  %other = select i1 %minus, T %swing, T 0
-  %small = select i1 %unit, T 1, T %other
-  ret T %small
+  %unit = icmp eq $T %x, 1
+  %minus = icmp eq $T %x, -1
+  %bit = and $T %y, 1
+  %even = icmp eq $T %bit, 0
+  %swing = select i1 %even, $T 1, $T -1
+  %other = select i1 %minus, $T %swing, $T 0
+  %small = select i1 %unit, $T 1, $T %other
+  ret $T %small
 loop:
-  %n = phi T [%y, %entry], [%half, %loop]
-  %b = phi T [%x, %entry], [%square, %loop]
-  %r = phi T [1, %entry], [%next, %loop]
-  %low = and T %n, 1
-  %odd = icmp ne T %low, 0
-  %times = mul T %r, %b
-  %next = select i1 %odd, T %times, T %r
-  %square = mul T %b, %b
-  %half = lshr T %n, 1
-  %done = icmp eq T %half, 0
+  %n = phi $T [%y, %entry], [%half, %loop]
+  %b = phi $T [%x, %entry], [%square, %loop]
+  %r = phi $T [1, %entry], [%next, %loop]
+  %low = and $T %n, 1
+  %odd = icmp ne $T %low, 0
+  %times = mul $T %r, %b
+  %next = select i1 %odd, $T %times, $T %r
+  %square = mul $T %b, %b
+  %half = lshr $T %n, 1
+  %done = icmp eq $T %half, 0
   br i1 %done, label %exit, label %loop
 exit:
-  ret T %next
+  ret $T %next
 }
 """
 
