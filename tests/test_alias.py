@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -12,10 +13,19 @@ import strided
 import strided.torch_alias as torch_alias
 
 
+def ours(name):
+    return name.partition(".")[0] in ("torch", "safetensors")
+
+
 @pytest.fixture
-def alias():
-    if "torch" in sys.modules:
-        pytest.skip("another test imported PyTorch in this process")
+def no_torch(monkeypatch):
+    """A process that has not imported PyTorch: what another test imported is set aside."""
+    for name in [name for name in sys.modules if ours(name)]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.fixture
+def alias(no_torch):
     with torch_alias.torch_alias() as torch:
         yield torch
 
@@ -69,10 +79,9 @@ def test_safetensors_is_ours(alias):
     assert sys.modules["safetensors.torch"] is ours
 
 
-def test_nothing_remains_after_uninstall():
-    if "torch" in sys.modules:
-        pytest.skip("another test imported PyTorch in this process")
-    before = {name for name in sys.modules if name.partition(".")[0] in ("torch", "safetensors")}
+def test_nothing_remains_after_uninstall(no_torch, monkeypatch):
+    other = ModuleType("safetensors")
+    monkeypatch.setitem(sys.modules, "safetensors", other)
     with torch_alias.torch_alias():
         import torch.nn  # noqa: F401
 
@@ -80,13 +89,11 @@ def test_nothing_remains_after_uninstall():
             pass
         assert torch_alias.installed() and sys.modules["torch"] is strided
     assert not torch_alias.installed()
-    assert {name for name in sys.modules if name.partition(".")[0] in ("torch", "safetensors")} == before
+    assert {name: module for name, module in sys.modules.items() if ours(name)} == {"safetensors": other}
     torch_alias.uninstall()  # again: nothing to do
 
 
 def test_refuses_once_pytorch_is_there(monkeypatch):
-    from types import ModuleType
-
     real = ModuleType("torch")
     real.__file__ = "/somewhere/torch/__init__.py"
     monkeypatch.setitem(sys.modules, "torch", real)
