@@ -1,26 +1,44 @@
-"""Values that write IR: Python operators on a `Value` append scalar LLVM instructions to a `Code`.
+"""Values that write IR: Python operators on a `Value` append LLVM instructions to a `Code`.
 
-Holds the notation the mathematical functions are written in. Holds no function of its own and no loops: a body is straight-line code, so
-LLVM's loop vectoriser can widen it. Nothing is emitted with fast-math flags: order and rounding are the text's.
+Holds the notation the mathematical functions and the random fills are written in; a value is a scalar or a vector ("<8 x float>"). Holds no function of
+its own and no loops: a body is straight-line code, so LLVM's loop vectoriser can widen a scalar one. Nothing is emitted with fast-math flags: order
+and rounding are the text's.
 """
 from __future__ import annotations
 
 import struct
 
-INTEGER_OF = {"float": "i32", "double": "i64"}
 FLOATS = ("float", "double")
 SUFFIX = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
 
 
+def element(type: str) -> str:
+    """The type of one lane."""
+    return type.split()[-1][:-1] if type[0] == "<" else type
+
+
+def alike(type: str, new: str) -> str:
+    """`new` with as many lanes as `type`."""
+    return f"{type[:type.rindex(' ')]} {new}>" if type[0] == "<" else new
+
+
+def suffix(type: str) -> str:
+    """How an intrinsic's name spells the type."""
+    return (f"v{type[1:].split()[0]}" if type[0] == "<" else "") + SUFFIX[element(type)]
+
+
 def constant(value: float | int, type: str) -> str:
     """The text of a literal: floats as exact hexadecimal (a float32 literal is written as the double it equals)."""
-    if type in FLOATS:
-        if type == "float":
+    kind = element(type)
+    if kind != type:
+        return f"splat ({kind} {constant(value, kind)})"
+    if kind in FLOATS:
+        if kind == "float":
             (value,) = struct.unpack("<f", struct.pack("<f", value))
         return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    if type == "i1":
+    if kind == "i1":
         return "true" if value else "false"
-    bits = int(type[1:])
+    bits = int(kind[1:])
     return str(int(value) - (1 << bits) if int(value) >> (bits - 1) == 1 else int(value))  # masks may be given unsigned
 
 
@@ -42,7 +60,7 @@ class Code:
 
 
 class Value:
-    """One scalar: its name in the text and its LLVM type. Python numbers beside it become literals of its type."""
+    """One scalar or vector: its name in the text and its LLVM type. Python numbers beside it become literals of its type."""
 
     __slots__ = ("code", "name", "type")
 
@@ -52,7 +70,7 @@ class Value:
     def _binary(self, other, op_float: str, op_int: str, swap: bool = False) -> Value:
         other = self.code.value(other, self.type)
         a, b = (other, self) if swap else (self, other)
-        return self.code.emit(self.type, f"{op_float if self.type in FLOATS else op_int} {self.type} {a.name}, {b.name}")
+        return self.code.emit(self.type, f"{op_float if element(self.type) in FLOATS else op_int} {self.type} {a.name}, {b.name}")
 
     def __add__(self, o): return self._binary(o, "fadd", "add")
     def __radd__(self, o): return self._binary(o, "fadd", "add", True)
@@ -70,16 +88,16 @@ class Value:
     def ashr(self, o): return self._binary(o, "", "ashr")
 
     def __neg__(self):
-        return self.code.emit(self.type, f"fneg {self.type} {self.name}") if self.type in FLOATS else 0 - self
+        return self.code.emit(self.type, f"fneg {self.type} {self.name}") if element(self.type) in FLOATS else 0 - self
 
     def __invert__(self):
-        return self ^ (True if self.type == "i1" else -1)
+        return self ^ (True if element(self.type) == "i1" else -1)
 
     # Comparisons are ordered (false for NaN), but != , which is true for NaN.
     def _compare(self, other, float_op: str, int_op: str) -> Value:
         other = self.code.value(other, self.type)
-        text = f"fcmp {float_op}" if self.type in FLOATS else f"icmp {int_op}"
-        return self.code.emit("i1", f"{text} {self.type} {self.name}, {other.name}")
+        text = f"fcmp {float_op}" if element(self.type) in FLOATS else f"icmp {int_op}"
+        return self.code.emit(alike(self.type, "i1"), f"{text} {self.type} {self.name}, {other.name}")
 
     def __lt__(self, o): return self._compare(o, "olt", "slt")
     def __le__(self, o): return self._compare(o, "ole", "sle")
@@ -89,28 +107,30 @@ class Value:
     def __ne__(self, o): return self._compare(o, "une", "ne")  # type: ignore[override]
     __hash__ = None  # type: ignore[assignment]
 
-    def to(self, type: str) -> Value:
+    def to(self, kind: str) -> Value:
         """Conversion of the value: between floats, between integers (unsigned), between the two kinds (signed)."""
-        source, target = self.type, type
-        if source == target:
+        source, target = element(self.type), alike(self.type, kind)
+        if source == kind:
             return self
         if source in FLOATS:
-            op = ("fpext" if target == "double" else "fptrunc") if target in FLOATS else "fptosi"
-        elif target in FLOATS:
+            op = ("fpext" if kind == "double" else "fptrunc") if kind in FLOATS else "fptosi"
+        elif kind in FLOATS:
             op = "uitofp" if source == "i1" else "sitofp"
         else:
-            op = "zext" if int(source[1:]) < int(target[1:]) else "trunc"
-        return self.code.emit(type, f"{op} {source} {self.name} to {type}")
+            op = "zext" if int(source[1:]) < int(kind[1:]) else "trunc"
+        return self.code.emit(target, f"{op} {self.type} {self.name} to {target}")
+
+    def _reinterpreted(self, kind: str) -> Value:
+        target = alike(self.type, kind)
+        return self.code.emit(target, f"bitcast {self.type} {self.name} to {target}")
 
     def bits(self) -> Value:
         """The same bits as an integer."""
-        to = INTEGER_OF[self.type]
-        return self.code.emit(to, f"bitcast {self.type} {self.name} to {to}")
+        return self._reinterpreted("i32" if element(self.type) == "float" else "i64")
 
     def floating(self) -> Value:
         """The same bits as a float of the same width."""
-        to = {"i32": "float", "i64": "double"}[self.type]
-        return self.code.emit(to, f"bitcast {self.type} {self.name} to {to}")
+        return self._reinterpreted("float" if element(self.type) == "i32" else "double")
 
 
 def call(name: str, *args: Value) -> Value:
@@ -120,7 +140,7 @@ def call(name: str, *args: Value) -> Value:
 
 
 def intrinsic(name: str, *args: Value) -> Value:
-    return call(f"llvm.{name}.{SUFFIX[args[0].type]}", *args)
+    return call(f"llvm.{name}.{suffix(args[0].type)}", *args)
 
 
 def fma(a: Value, b: Value | float, c: Value | float) -> Value:
@@ -131,7 +151,7 @@ def fma(a: Value, b: Value | float, c: Value | float) -> Value:
 def select(condition: Value, a: Value | float | int, b: Value | float | int) -> Value:
     type = a.type if isinstance(a, Value) else b.type if isinstance(b, Value) else "float"
     a, b = condition.code.value(a, type), condition.code.value(b, type)
-    return condition.code.emit(type, f"select i1 {condition.name}, {type} {a.name}, {type} {b.name}")
+    return condition.code.emit(type, f"select {condition.type} {condition.name}, {type} {a.name}, {type} {b.name}")
 
 
 def at_most(x: Value, limit: float) -> Value:

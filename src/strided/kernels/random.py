@@ -1,0 +1,659 @@
+"""Random fills as native kernels, bit for bit PyTorch's CPU generator: Mersenne Twister draws and the distributions made from them.
+
+A generator's memory (`STATE_BYTES`) is: 624 words of state, 624 tempered words, the index of the next unread word, the spare normal. Every fill is serial:
+one kernel call draws in memory order. Holds no tensors and no Python state; the distributions' definitions are in the comments beside them.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from . import jit
+from .native import launch, pack_desc
+from .scalar import Code, Value, call, constant, fma, intrinsic, polynomial, select, sqrt
+
+N, M = 624, 397
+BUFFER, NEXT, SPARE, HAS_SPARE = 4 * N, 8 * N, 8 * N + 8, 8 * N + 16  # byte offsets behind the state words
+STATE_BYTES = 8 * N + 24
+FRESH = N + 1  # value of `next` after seeding: nothing was drawn yet (like N, it makes the next draw refill)
+CHUNK = 2048  # elements a step: the drawn words are still in the first-level cache when they are turned into numbers
+BIG = 32768  # elements from which a fill lets other Python threads run
+
+
+# ---- text -------------------------------------------------------------------------------------------------------------
+
+def _loop(start: str, stop: str, body: str, tag: str, before: str, after: str) -> str:
+    """A counted loop over %i_<tag> in [start, stop); falls into label `after`. `before` is the label that control comes from."""
+    return f"""
+  %any_{tag} = icmp slt i64 {start}, {stop}
+  br i1 %any_{tag}, label %loop_{tag}, label %{after}
+loop_{tag}:
+  %i_{tag} = phi i64 [ {start}, %{before} ], [ %next_{tag}, %loop_{tag} ]
+{body}
+  %next_{tag} = add nuw nsw i64 %i_{tag}, 1
+  %more_{tag} = icmp slt i64 %next_{tag}, {stop}
+  br i1 %more_{tag}, label %loop_{tag}, label %{after}
+{after}:"""
+
+
+def _twist_step(tag: str, far: int, near_offset: int = 1) -> str:
+    """state[i] = state[i + far] ^ twist(state[i], state[i + near_offset])."""
+    i = f"%i_{tag}"
+    return f"""
+  %at_{tag} = getelementptr inbounds i32, ptr %s, i64 {i}
+  %near_{tag} = getelementptr inbounds i32, ptr %at_{tag}, i64 {near_offset}
+  %far_{tag} = getelementptr inbounds i32, ptr %at_{tag}, i64 {far}
+  %u_{tag} = load i32, ptr %at_{tag}
+  %v_{tag} = load i32, ptr %near_{tag}
+  %f_{tag} = load i32, ptr %far_{tag}
+  %high_{tag} = and i32 %u_{tag}, -2147483648
+  %low_{tag} = and i32 %v_{tag}, 2147483647
+  %y_{tag} = or i32 %high_{tag}, %low_{tag}
+  %half_{tag} = lshr i32 %y_{tag}, 1
+  %bit_{tag} = and i32 %v_{tag}, 1
+  %mask_{tag} = sub i32 0, %bit_{tag}
+  %xor_{tag} = and i32 %mask_{tag}, -1727483681
+  %w_{tag} = xor i32 %half_{tag}, %xor_{tag}
+  %r_{tag} = xor i32 %f_{tag}, %w_{tag}
+  store i32 %r_{tag}, ptr %at_{tag}"""
+
+
+def engine_text() -> str:
+    """`@refill(state)`: the next 624 words; `@draw(state, to, n)`: n words in order; `@draw32`, `@draw64`: one number (64 bits: high word first)."""
+    code = Code()
+    y = Value(code, "%raw", "i32")
+    y = y ^ (y >> 11)
+    y = y ^ ((y << 7) & 0x9D2C5680)
+    y = y ^ ((y << 15) & 0xEFC60000)
+    y = y ^ (y >> 18)
+    temper = f"""
+  %from = getelementptr inbounds i32, ptr %s, i64 %i_d
+  %to = getelementptr inbounds i32, ptr %out, i64 %i_d
+  %raw = load i32, ptr %from
+""" + "\n".join(code.lines) + f"\n  store i32 {y.name}, ptr %to"
+    return f"""
+define internal void @refill(ptr noalias %s) noinline #0 {{
+entry:{_loop("0", str(N - M), _twist_step("a", M), "a", "entry", "second")}
+{_loop(str(N - M), str(N - 1), _twist_step("b", M - N), "b", "second", "third")}
+  br label %last
+last:
+  %i_c = phi i64 [ {N - 1}, %third ]
+{_twist_step("c", M - N, 1 - N)}
+  %out = getelementptr inbounds i8, ptr %s, i64 {BUFFER}
+{_loop("0", str(N), temper, "d", "last", "done")}
+  %next = getelementptr inbounds i8, ptr %s, i64 {NEXT}
+  store i64 0, ptr %next
+  ret void
+}}
+
+define internal void @draw(ptr noalias %s, ptr noalias %to, i64 %n) noinline #0 {{
+entry:
+  %next = getelementptr inbounds i8, ptr %s, i64 {NEXT}
+  %buffer = getelementptr inbounds i8, ptr %s, i64 {BUFFER}
+  br label %head
+head:
+  %done = phi i64 [ 0, %entry ], [ %done2, %copy ]
+  %left = sub i64 %n, %done
+  %any = icmp sgt i64 %left, 0
+  br i1 %any, label %check, label %end
+check:
+  %at0 = load i64, ptr %next
+  %used = icmp uge i64 %at0, {N}
+  br i1 %used, label %fill, label %copy
+fill:
+  call void @refill(ptr %s)
+  br label %copy
+copy:
+  %at = phi i64 [ %at0, %check ], [ 0, %fill ]
+  %there = sub i64 {N}, %at
+  %m = call i64 @llvm.smin.i64(i64 %there, i64 %left)
+  %bytes = shl i64 %m, 2
+  %source = getelementptr inbounds i32, ptr %buffer, i64 %at
+  %target = getelementptr inbounds i32, ptr %to, i64 %done
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %bytes, i1 false)
+  %at2 = add i64 %at, %m
+  store i64 %at2, ptr %next
+  %done2 = add i64 %done, %m
+  br label %head
+end:
+  ret void
+}}
+
+define internal i32 @draw32(ptr noalias %s) alwaysinline #0 {{
+entry:
+  %next = getelementptr inbounds i8, ptr %s, i64 {NEXT}
+  %at0 = load i64, ptr %next
+  %used = icmp uge i64 %at0, {N}
+  br i1 %used, label %fill, label %read
+fill:
+  call void @refill(ptr %s)
+  br label %read
+read:
+  %at = phi i64 [ %at0, %entry ], [ 0, %fill ]
+  %buffer = getelementptr inbounds i8, ptr %s, i64 {BUFFER}
+  %source = getelementptr inbounds i32, ptr %buffer, i64 %at
+  %v = load i32, ptr %source
+  %at2 = add i64 %at, 1
+  store i64 %at2, ptr %next
+  ret i32 %v
+}}
+
+define internal i64 @draw64(ptr noalias %s) alwaysinline #0 {{
+  %high = call i32 @draw32(ptr %s)
+  %low = call i32 @draw32(ptr %s)
+  %h = zext i32 %high to i64
+  %l = zext i32 %low to i64
+  %h32 = shl i64 %h, 32
+  %v = or i64 %h32, %l
+  ret i64 %v
+}}
+
+define internal double @draw53(ptr noalias %s) alwaysinline #0 {{
+  %w = call i64 @draw64(ptr %s)
+  %k = and i64 %w, {(1 << 53) - 1}
+  %f = sitofp i64 %k to double
+  %u = fmul double %f, {constant(2.0**-53, 'double')}
+  ret double %u
+}}
+"""
+
+
+def _kernel(slots: str, body: str) -> str:
+    """The kernel function: `slots` names what each slot holds as "name:type" ("ptr", "double" or "i64")."""
+    loads = []
+    for k, slot in enumerate(slots.split()):
+        name, type = slot.split(":")
+        loads.append(f"  %slot_{name} = getelementptr inbounds i64, ptr %slots, i64 {k}\n  %{name} = load {type}, ptr %slot_{name}")
+    return "define void @kernel(ptr %desc, ptr %slots, i64 %part, i64 %parts) #0 {\nentry:\n" + "\n".join(loads) + f"\n{body}\n}}\n"
+
+
+def _chunks(words: int, body: str, setup: str = "") -> str:
+    """Steps of at most CHUNK elements: draws `words` words an element to %words, then runs `body`, a loop over [0, %m) that ends in label `chunk_end`.
+
+    %base is the index of the chunk's first element.
+    """
+    return f"""
+  %words = alloca i32, i64 {CHUNK * words}, align 64
+{setup}
+  br label %chunk_head
+chunk_head:
+  %base = phi i64 [ 0, %entry ], [ %base2, %chunk_end ]
+  %left = sub i64 %n, %base
+  %any = icmp sgt i64 %left, 0
+  br i1 %any, label %chunk, label %finish
+chunk:
+  %m = call i64 @llvm.smin.i64(i64 %left, i64 {CHUNK})
+  %nwords = mul i64 %m, {words}
+  call void @draw(ptr %s, ptr %words, i64 %nwords)
+{body}
+  %base2 = add i64 %base, %m
+  br label %chunk_head
+finish:"""
+
+
+def _unit(code: Code, kind: str) -> Value:
+    """Uniform in [0, 1) from the words of element %i_e: 24 bits for float, 53 for double (the word drawn first is the high one)."""
+    if kind == "float":
+        code.lines.append("  %word_at = getelementptr inbounds i32, ptr %words, i64 %i_e\n  %word = load i32, ptr %word_at")
+        return (Value(code, "%word", "i32") & 0xFFFFFF).to("float") * 2.0**-24
+    return (_wide(code) & ((1 << 53) - 1)).to("double") * 2.0**-53
+
+
+def _wide(code: Code) -> Value:
+    """The 64-bit draw of element %i_e. Hosts are little endian: the word drawn first was loaded as the low half."""
+    code.lines.append("  %word_at = getelementptr inbounds i64, ptr %words, i64 %i_e\n  %pair = load i64, ptr %word_at")
+    pair = Value(code, "%pair", "i64")
+    return (pair << 32) | (pair >> 32)
+
+
+def _elementwise(slots: str, words: int, value: Callable[[Code], Value], setup: str = "") -> str:
+    """A fill whose every element comes from its own one or two words. `value` may read %words at %i_e and the parameter slots."""
+    code = Code()
+    result = value(code)
+    store = f"""
+  %index = add i64 %base, %i_e
+  %place = getelementptr inbounds {result.type}, ptr %out, i64 %index
+  store {result.type} {result.name}, ptr %place"""
+    body = _loop("0", "%m", "\n".join(code.lines) + store, "e", "chunk", "chunk_end")
+    return _kernel(f"s:ptr out:ptr n:i64 {slots}", _chunks(words, body, setup) + "\n  ret void")
+
+
+# ---- uniform and what is made of it -------------------------------------------------------------------------------------
+
+def uniform_text(kind: str) -> str:
+    """u·(high - low) + low, one fused multiply-add; what rounds to `high` becomes `low`. The bounds are rounded to the type first."""
+    setup = {"float": "  %a = fptrunc double %low to float\n  %b = fptrunc double %high to float\n  %w = fsub float %b, %a",
+             "double": "  %a = fadd double %low, 0x8000000000000000\n  %b = fadd double %high, 0x8000000000000000\n  %w = fsub double %b, %a"}[kind]
+
+    def value(code):
+        a, b, w = (Value(code, name, kind) for name in ("%a", "%b", "%w"))
+        r = fma(_unit(code, kind), w, a)
+        return select(r == b, a, r)
+
+    return _elementwise("low:double high:double", 1 if kind == "float" else 2, value, setup)
+
+
+def bernoulli_text(kind: str) -> str:
+    """`one` where a 53-bit uniform is below p, else 0. kind: "float", "double" or "i8"."""
+
+    def value(code):
+        hit = _unit(code, "double") < Value(code, "%p", "double")
+        if kind == "i8":
+            return hit.to("i8")
+        return select(hit, Value(code, "%one", "double").to(kind), 0.0)
+
+    return _elementwise("p:double one:double", 2, value)
+
+
+def _by_double(formula: Callable[..., Value]) -> Callable[[str], str]:
+    """The text of a fill that is a formula of a 53-bit uniform and two parameters in float64, rounded to the kind at the end."""
+
+    def text(kind: str) -> str:
+        def value(code):
+            return formula(_unit(code, "double"), Value(code, "%p", "double"), Value(code, "%q", "double")).to(kind)
+
+        return "declare double @log1p(double)\ndeclare double @log(double)\ndeclare double @tan(double)\n" + _elementwise("p:double q:double", 2, value)
+
+    return text
+
+
+# p = -1/rate
+exponential_text = _by_double(lambda u, p, q: p * call("log1p", -u))
+# p = log(1 - probability), as the caller's libm gives it
+geometric_text = _by_double(lambda u, p, q: intrinsic("ceil", call("log", u) / call("log1p", -p)))
+# p = median, q = sigma
+cauchy_text = _by_double(lambda u, p, q: fma(call("tan", (u - 0.5) * math.pi), q, p))
+
+
+def integers_text(kind: str) -> str:
+    """base + draw mod range. kind "i32": range < 2^28 from one word, by a reciprocal in float64 (exact after one correction); "i64": from two words."""
+
+    def narrow(code):
+        code.lines.append("  %word_at = getelementptr inbounds i32, ptr %words, i64 %i_e\n  %word = load i32, ptr %word_at\n  %wide = zext i32 %word to i64")
+        v, extent = Value(code, "%wide", "i64"), Value(code, "%range", "i64")
+        quotient = (v.to("double") * Value(code, "%inverse", "double")).to("i64")
+        r = v - quotient * extent
+        r = select(r < 0, r + extent, r)
+        return select(r >= extent, r - extent, r) + Value(code, "%first", "i64")
+
+    def wide(code):
+        return code.emit("i64", f"urem i64 {_wide(code).name}, %range") + Value(code, "%first", "i64")
+
+    if kind == "i64":
+        return _elementwise("range:i64 first:i64", 2, wide)
+    return _elementwise("range:i64 first:i64", 1, narrow, "  %rangef = sitofp i64 %range to double\n  %inverse = fdiv double 1.0, %rangef")
+
+
+def bits_text(kind: str) -> str:
+    """The draws themselves as int64: one word ("i32") or two ("i64"), masked."""
+
+    def value(code):
+        if kind == "i64":
+            return _wide(code) & Value(code, "%mask", "i64")
+        code.lines.append("  %word_at = getelementptr inbounds i32, ptr %words, i64 %i_e\n  %word = load i32, ptr %word_at\n  %wide = zext i32 %word to i64")
+        return Value(code, "%wide", "i64") & Value(code, "%mask", "i64")
+
+    return _elementwise("mask:i64", 1 if kind == "i32" else 2, value)
+
+
+# ---- normal -----------------------------------------------------------------------------------------------------------
+
+NORMAL_DECLARATIONS = "".join(f"declare double @{name}(double)\n" for name in ("log", "log1p", "sin", "cos", "exp"))
+
+
+def _log_cephes(x: Value) -> Value:
+    """log of float32 x > 0: Cephes' polynomial, every multiply-add fused."""
+    bits = x.bits()
+    e = ((bits >> 23) - 0x7F).to("float") + 1.0
+    x = ((bits & 0x807FFFFF) | 0x3F000000).floating()
+    low = x < 0.707106781186547524
+    e = e - select(low, x.code.value(1.0, x.type), 0.0)
+    x = (x - 1.0) + select(low, x, 0.0)
+    z = x * x
+    y = polynomial(
+        x, 7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1,
+        3.3333331174e-1,
+    )  # fmt: skip
+    y = fma(y * x, z, e * -2.12194440e-4)
+    y = fma(-z, 0.5, y)
+    return fma(e, 0.693359375, x + y)
+
+
+def _sin_cos_cephes(x: Value) -> tuple[Value, Value]:
+    """sin and cos of float32 0 <= x < 2π: Cephes' polynomials, every multiply-add fused."""
+    j = ((x * 1.27323954473516).to("i32") + 1) & -2
+    y = j.to("float")
+    for part in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8):
+        x = fma(y, part, x)
+    z = x * x
+    c = polynomial(z, 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2) * z
+    c = fma(c, z, -(z * 0.5)) + 1.0
+    s = fma(polynomial(z, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1) * z, x, x)
+    swap = (j & 2) != 0
+    sine, cosine = select(swap, c, s), select(swap, s, c)
+    return (sine.bits() ^ ((j & 4) << 29)).floating(), (cosine.bits() ^ ((~(j - 2) & 4) << 29)).floating()
+
+
+def _block_float(width: int) -> str:
+    """Box-Muller on `width`/8 blocks of 16 words at %words + 16·i -> numbers at %out. A block's first 8 give radii, its last 8 angles."""
+    vector, blocks = f"<{width} x float>", width // 8
+    lanes = ", ".join(f"i32 {k}" for k in range(width))
+    lines = []
+
+    def gather(name, half):
+        for b in range(blocks):
+            lines.append(f"  %{name}p{b} = getelementptr inbounds i32, ptr %from, i64 {16 * b + 8 * half}\n  %{name}{b} = load <8 x i32>, ptr %{name}p{b}, align 4")
+        if blocks == 1:
+            return f"%{name}0"
+        lines.append(f"  %{name} = shufflevector <8 x i32> %{name}0, <8 x i32> %{name}1, <16 x i32> <{lanes}>")
+        return f"%{name}"
+
+    code = Code()
+    ints = f"<{width} x i32>"
+    first, second = (Value(code, gather(name, half), ints) for half, name in enumerate(("first", "second")))
+    u1 = 1.0 - (first & 0xFFFFFF).to("float") * 2.0**-24
+    u2 = (second & 0xFFFFFF).to("float") * 2.0**-24
+    radius = sqrt(_log_cephes(u1) * -2.0)
+    s, c = _sin_cos_cephes(u2 * (2.0 * math.pi))
+    std, mean = Value(code, "%std", vector), Value(code, "%mean", vector)
+    results = [fma(radius * c, std, mean), fma(radius * s, std, mean)]
+    stores = []
+    for half, r in enumerate(results):
+        for b in range(blocks):
+            name = f"%r{half}{b}"
+            picked = ", ".join(f"i32 {8 * b + k}" for k in range(8))
+            stores.append(f"  {name} = shufflevector {vector} {r.name}, {vector} poison, <8 x i32> <{picked}>")
+            stores.append(f"  {name}p = getelementptr inbounds float, ptr %to, i64 {16 * b + 8 * half}\n  store <8 x float> {name}, ptr {name}p, align 4")
+    return (
+        f"define internal void @block{width}(ptr %from, ptr %to, {vector} %mean, {vector} %std) alwaysinline #0 {{\n"
+        + "\n".join(lines + code.lines + stores) + "\n  ret void\n}\n"
+    )  # fmt: skip
+
+
+def normal_float_text() -> str:
+    """n >= 16 normals: every element gets a word; blocks of 16 turn theirs into numbers; a rest redoes the last 16 from 16 new words."""
+    width = 16 if jit.host().vector_bits >= 512 else 8
+    splats = "  %mean1 = fptrunc double %meand to float\n  %std1 = fptrunc double %stdd to float\n"
+    for w in {8, width}:
+        for name in ("mean", "std"):
+            splats += f"  %{name}in{w} = insertelement <{w} x float> poison, float %{name}1, i64 0\n"
+            splats += f"  %{name}{w} = shufflevector <{w} x float> %{name}in{w}, <{w} x float> poison, <{w} x i32> zeroinitializer\n"
+
+    def blocks(w, start, stop, tag, before, after):
+        step = f"""
+  %at_{tag} = mul nuw nsw i64 %i_{tag}, {2 * w}
+  %src_{tag} = getelementptr inbounds i32, ptr %words, i64 %at_{tag}
+  %pos_{tag} = add i64 %base, %at_{tag}
+  %dst_{tag} = getelementptr inbounds float, ptr %out, i64 %pos_{tag}
+  call void @block{w}(ptr %src_{tag}, ptr %dst_{tag}, <{w} x float> %mean{w}, <{w} x float> %std{w})"""
+        return _loop(start, stop, step, tag, before, after)
+
+    # the chunk is a multiple of both widths, so only the last one leaves single blocks (and words that the rest redoes)
+    body = f"  %wide = sdiv i64 %m, {2 * width}\n" + blocks(width, "0", "%wide", "w", "chunk", "singles")
+    body += f"\n  %from_b = mul i64 %wide, {width // 8}\n  %upto = sdiv i64 %m, 16\n" + blocks(8, "%from_b", "%upto", "b", "singles", "chunk_end")
+    rest = """
+  %over = and i64 %n, 15
+  %exact = icmp eq i64 %over, 0
+  br i1 %exact, label %end, label %redo
+redo:
+  call void @draw(ptr %s, ptr %words, i64 16)
+  %tail = add i64 %n, -16
+  %last = getelementptr inbounds float, ptr %out, i64 %tail
+  call void @block8(ptr %words, ptr %last, <8 x float> %mean8, <8 x float> %std8)
+  br label %end
+end:
+  ret void"""
+    functions = "".join(_block_float(w) for w in sorted({8, width}))
+    return functions + _kernel("s:ptr out:ptr n:i64 meand:double stdd:double", _chunks(1, body, splats) + rest)
+
+
+def normal_double_text() -> str:
+    """As for float32, with libm's functions in float64 and two words an element."""
+    code = Code()
+    mean, std = Value(code, "%mean", "double"), Value(code, "%std", "double")
+    code.lines.append("  %p1 = getelementptr inbounds double, ptr %to, i64 %i_j\n  %d1 = load double, ptr %p1")
+    code.lines.append("  %p2 = getelementptr inbounds double, ptr %p1, i64 8\n  %d2 = load double, ptr %p2")
+    radius = sqrt(call("log", 1.0 - Value(code, "%d1", "double")) * -2.0)
+    angle = Value(code, "%d2", "double") * (2.0 * math.pi)
+    c = fma(radius * call("cos", angle), std, mean)
+    s = fma(radius * call("sin", angle), std, mean)
+    code.lines.append(f"  store double {c.name}, ptr %p1\n  store double {s.name}, ptr %p2")
+    block = (
+        "define internal void @block(ptr %to, double %mean, double %std) #0 {\nentry:\n"
+        + _loop("0", "8", "\n".join(code.lines), "j", "entry", "done") + "\n  ret void\n}\n"
+    )  # fmt: skip
+    unit = Code()
+    u = _unit(unit, "double")
+    uniform = (
+        "define internal void @units(ptr %words, ptr %to, i64 %m) #0 {\nentry:\n"
+        + _loop("0", "%m", "\n".join(unit.lines) + f"\n  %p = getelementptr inbounds double, ptr %to, i64 %i_e\n  store double {u.name}, ptr %p", "e", "entry", "done")
+        + "\n  ret void\n}\n"
+    )
+    step = """
+  %at = shl i64 %i_b, 4
+  %pos = add i64 %base, %at
+  %dst = getelementptr inbounds double, ptr %out, i64 %pos
+  call void @block(ptr %dst, double %mean, double %std)"""
+    body = """
+  %start = getelementptr inbounds double, ptr %out, i64 %base
+  call void @units(ptr %words, ptr %start, i64 %m)
+  %upto = sdiv i64 %m, 16""" + _loop("0", "%upto", step, "b", "chunk", "chunk_end")
+    rest = """
+  %over = and i64 %n, 15
+  %exact = icmp eq i64 %over, 0
+  br i1 %exact, label %end, label %redo
+redo:
+  call void @draw(ptr %s, ptr %words, i64 32)
+  %tail = add i64 %n, -16
+  %last = getelementptr inbounds double, ptr %out, i64 %tail
+  call void @units(ptr %words, ptr %last, i64 16)
+  call void @block(ptr %last, double %mean, double %std)
+  br label %end
+end:
+  ret void"""
+    return NORMAL_DECLARATIONS + block + uniform + _kernel("s:ptr out:ptr n:i64 mean:double std:double", _chunks(2, body) + rest)
+
+
+def normal_scalar_text(kind: str, log_normal: bool = False) -> str:
+    """One at a time in float64: r = sqrt(-2·log1p(-u2)), angle 2π·u1; r·cos is the number, r·sin the spare that the next one takes."""
+    code = Code()
+    code.lines.append("  %u1 = call double @draw53(ptr %s)\n  %u2 = call double @draw53(ptr %s)")
+    radius = sqrt(call("log1p", -Value(code, "%u2", "double")) * -2.0)
+    angle = Value(code, "%u1", "double") * (2.0 * math.pi)
+    spare = radius * call("sin", angle)
+    number = radius * call("cos", angle)
+    finish = Code()
+    z = fma(Value(finish, "%z", "double"), Value(finish, "%std", "double"), Value(finish, "%mean", "double"))
+    z = (call("exp", z) if log_normal else z).to(kind)
+    number_name = z.name.replace("%v", "%f")
+    make, last = "\n".join(code.lines), "\n".join(finish.lines).replace("%v", "%f")
+    return NORMAL_DECLARATIONS + _kernel("s:ptr out:ptr n:i64 mean:double std:double", f"""
+  %spare_at = getelementptr inbounds i8, ptr %s, i64 {SPARE}
+  %has_at = getelementptr inbounds i8, ptr %s, i64 {HAS_SPARE}
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %i2, %tail ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %step, label %end
+step:
+  %has = load i64, ptr %has_at
+  %old = load double, ptr %spare_at
+  %use = icmp ne i64 %has, 0
+  %flip = xor i64 %has, 1
+  store i64 %flip, ptr %has_at
+  br i1 %use, label %tail, label %make
+make:
+{make}
+  store double {spare.name}, ptr %spare_at
+  br label %tail
+tail:
+  %z = phi double [ %old, %step ], [ {number.name}, %make ]
+{last}
+  %place = getelementptr inbounds {kind}, ptr %out, i64 %i
+  store {kind} {number_name}, ptr %place
+  %i2 = add i64 %i, 1
+  br label %head
+end:
+  ret void""")
+
+
+# ---- orders and choices -----------------------------------------------------------------------------------------------
+
+def permutation_text(long: bool) -> str:
+    """int64 0 … n-1 shuffled: element i changes places with a later one (short), or comes from an earlier one (long, 64-bit draws)."""
+    if long:
+        step = """
+  %r = call i64 @draw64(ptr %s)
+  %count = add i64 %i_p, 1
+  %z = urem i64 %r, %count
+  %here = getelementptr inbounds i64, ptr %out, i64 %i_p
+  %there = getelementptr inbounds i64, ptr %out, i64 %z
+  %b = load i64, ptr %there
+  store i64 %b, ptr %here
+  store i64 %i_p, ptr %there"""
+        stop = "%n"
+    else:
+        step = """
+  %r = call i32 @draw32(ptr %s)
+  %count = sub i64 %n, %i_p
+  %count32 = trunc i64 %count to i32
+  %z32 = urem i32 %r, %count32
+  %z = zext i32 %z32 to i64
+  %here = getelementptr inbounds i64, ptr %out, i64 %i_p
+  %there = getelementptr inbounds i64, ptr %here, i64 %z
+  %a = load i64, ptr %here
+  %b = load i64, ptr %there
+  store i64 %b, ptr %here
+  store i64 %a, ptr %there"""
+        stop = "%last"
+    order = "\n  %at = getelementptr inbounds i64, ptr %out, i64 %i_o\n  store i64 %i_o, ptr %at"
+    shuffle = "\n  %last = sub i64 %n, 1" + _loop("0", stop, step, "p", "shuffle", "end") + "\n  ret void"
+    return _kernel("s:ptr out:ptr n:i64", _loop("0", "%n", order, "o", "entry", "shuffle") + shuffle)
+
+
+def multinomial_text(kind: str) -> str:
+    """For each row of weights: its running sum over the total, the last made 1; then a lower-bound search a sample with a 53-bit uniform."""
+    searched = "%c" if kind == "double" else "%wide"
+    widen = "" if kind == "double" else f"  %wide = fpext {kind} %c to double\n"
+    scale = f"""
+  %sp = getelementptr inbounds {kind}, ptr %sums, i64 %i_n
+  %sv = load {kind}, ptr %sp
+  %sn = fdiv {kind} %sv, %total2
+  store {kind} %sn, ptr %sp"""
+    return _kernel("s:ptr weights:ptr sums:ptr out:ptr rows:i64 columns:i64 samples:i64", f"""
+  %last = sub i64 %columns, 1
+  br label %row
+row:
+  %i = phi i64 [ 0, %entry ], [ %i2, %row_end ]
+  %more_rows = icmp slt i64 %i, %rows
+  br i1 %more_rows, label %sum_start, label %end
+sum_start:
+  %skip = mul i64 %i, %columns
+  %w = getelementptr inbounds {kind}, ptr %weights, i64 %skip
+  br label %sum
+sum:
+  %j = phi i64 [ 0, %sum_start ], [ %j2, %sum ]
+  %total = phi {kind} [ 0.0, %sum_start ], [ %total2, %sum ]
+  %wp = getelementptr inbounds {kind}, ptr %w, i64 %j
+  %x = load {kind}, ptr %wp
+  %total2 = fadd {kind} %total, %x
+  %cp = getelementptr inbounds {kind}, ptr %sums, i64 %j
+  store {kind} %total2, ptr %cp
+  %j2 = add nuw nsw i64 %j, 1
+  %more = icmp slt i64 %j2, %columns
+  br i1 %more, label %sum, label %scale
+scale:{_loop("0", "%columns", scale, "n", "scale", "scaled")}
+  %lp = getelementptr inbounds {kind}, ptr %sums, i64 %last
+  store {kind} 1.0, ptr %lp
+  br label %sample
+sample:
+  %k = phi i64 [ 0, %scaled ], [ %k2, %found ]
+  %more_samples = icmp slt i64 %k, %samples
+  br i1 %more_samples, label %draw, label %row_end
+draw:
+  %u = call double @draw53(ptr %s)
+  br label %search
+search:
+  %low = phi i64 [ 0, %draw ], [ %low2, %halve ]
+  %high = phi i64 [ %columns, %draw ], [ %high2, %halve ]
+  %open = icmp slt i64 %low, %high
+  br i1 %open, label %halve, label %found
+halve:
+  %both = add i64 %low, %high
+  %mid = lshr i64 %both, 1
+  %mp = getelementptr inbounds {kind}, ptr %sums, i64 %mid
+  %c = load {kind}, ptr %mp
+{widen}  %below = fcmp olt double {searched}, %u
+  %after = add i64 %mid, 1
+  %low2 = select i1 %below, i64 %after, i64 %low
+  %high2 = select i1 %below, i64 %high, i64 %mid
+  br label %search
+found:
+  %at0 = mul i64 %i, %samples
+  %at = add i64 %at0, %k
+  %op = getelementptr inbounds i64, ptr %out, i64 %at
+  store i64 %low, ptr %op
+  %k2 = add i64 %k, 1
+  br label %sample
+row_end:
+  %i2 = add i64 %i, 1
+  br label %row
+end:
+  ret void""")
+
+
+def seed_text() -> str:
+    """Knuth's initialisation from the seed's low 32 bits; forgets the spare normal."""
+    return _kernel("s:ptr seed:i64", f"""
+  %x0 = trunc i64 %seed to i32
+  store i32 %x0, ptr %s
+  br label %loop
+loop:
+  %j = phi i32 [ 1, %entry ], [ %j2, %loop ]
+  %x = phi i32 [ %x0, %entry ], [ %y, %loop ]
+  %high = lshr i32 %x, 30
+  %mixed = xor i32 %x, %high
+  %scaled = mul i32 %mixed, 1812433253
+  %y = add i32 %scaled, %j
+  %at = zext i32 %j to i64
+  %place = getelementptr inbounds i32, ptr %s, i64 %at
+  store i32 %y, ptr %place
+  %j2 = add i32 %j, 1
+  %more = icmp ult i32 %j2, {N}
+  br i1 %more, label %loop, label %end
+end:
+  %next = getelementptr inbounds i8, ptr %s, i64 {NEXT}
+  store i64 {FRESH}, ptr %next
+  %has = getelementptr inbounds i8, ptr %s, i64 {HAS_SPARE}
+  store i64 0, ptr %has
+  ret void""")
+
+
+# ---- the face: one call a fill ------------------------------------------------------------------------------------------
+
+_TEXTS: dict[str, Callable[..., str]] = {
+    "uniform": uniform_text, "bernoulli": bernoulli_text, "exponential": exponential_text, "geometric": geometric_text, "cauchy": cauchy_text,
+    "integers": integers_text, "bits": bits_text, "normal_blocks": lambda kind: normal_float_text() if kind == "float" else normal_double_text(),
+    "normal_scalar": normal_scalar_text, "log_normal": lambda kind: normal_scalar_text(kind, log_normal=True),
+    "permutation": lambda kind: permutation_text(kind == "long"), "multinomial": multinomial_text, "seed": lambda kind: seed_text(),
+}  # fmt: skip
+_SLOTS = {"multinomial": 7, "permutation": 3, "seed": 2, "bits": 4}  # others: state, out, n and two parameters
+_descriptors: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+
+
+def module_text(name: str, kind: str) -> str:
+    """The whole IR module of one fill."""
+    return f"{engine_text()}{_TEXTS[name](kind)}\nattributes #0 = {{ {jit.ATTRIBUTES} }}\n"
+
+
+def fill(name: str, kind: str, work: int, *slots: int | float) -> None:
+    """Runs the fill `name` for element type `kind` ("float", "double", "i8", "i32", "i64", …) with its slots: state address, out address, n, parameters.
+
+    `work` is the number of elements: above BIG, other Python threads may run meanwhile (the caller holds the generator's lock).
+    """
+    pair = _descriptors.get((name, kind))
+    if pair is None:
+        address = jit.compile_kernel(("random", name, kind), lambda: module_text(name, kind))
+        count = _SLOTS.get(name, 5)
+        pair = _descriptors[name, kind] = (pack_desc(address, count), pack_desc(address, count, release_gil=True))
+    launch(pair[work > BIG], *slots)
