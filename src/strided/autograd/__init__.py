@@ -3,7 +3,7 @@
 The public face of `torch.autograd`, and what operators need to record themselves. No operator lives here.
 """
 
-from strided.autograd import engine, graph
+from strided.autograd import engine, functional, graph  # noqa: F401
 from strided.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly  # noqa: F401
 from strided.autograd.engine import grad  # noqa: F401
 from strided.autograd.function import Function, once_differentiable  # noqa: F401
@@ -16,6 +16,7 @@ from strided.autograd.graph import (  # noqa: F401
     record_view,
     tracking,
 )
+from strided.autograd.gradcheck import gradcheck, gradgradcheck  # noqa: F401
 from strided.autograd.methods import TENSOR_METHODS  # noqa: F401
 from strided.autograd.modes import (  # noqa: F401
     STATE,
@@ -34,3 +35,6 @@ def backward(tensors, *args, **kwargs):
     Called with a name instead of tensors it is the decorator with which operators make their node classes; see `graph.backward`.
     """
     return (graph if isinstance(tensors, str) else engine).backward(tensors, *args, **kwargs)
+
+
+Variable = graph.Tensor  # PyTorch's old name: every tensor is a variable

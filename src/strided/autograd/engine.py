@@ -30,12 +30,12 @@ def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=
         roots.append((edge[0], edge[1], grad))
     wanted = None if inputs is None else [_input_edge(x, accumulate) for x in inputs]
     run = _Run(roots, retain_graph, wanted, accumulate)
-    before = STATE.grad_enabled, dispatch.CONTEXT.phase
-    STATE.grad_enabled, dispatch.CONTEXT.phase = create_graph, "backward"
+    before = STATE.grad_enabled, STATE.run, dispatch.CONTEXT.phase
+    STATE.grad_enabled, STATE.run, dispatch.CONTEXT.phase = create_graph, run, "backward"
     try:
         run.loop(roots)
     finally:
-        STATE.grad_enabled, dispatch.CONTEXT.phase = before
+        STATE.grad_enabled, STATE.run, dispatch.CONTEXT.phase = before
     return None if wanted is None else run.results()
 
 
@@ -80,6 +80,10 @@ class _Run:
 
     def results(self) -> list:
         return [self.captures.get(edge[0], {}).get(edge[1]) for edge in self.wanted]
+
+    def visits(self, node: Node) -> bool:
+        """Whether this pass comes to the node."""
+        return node in self.uses and (self.needed is None or node in self.needed)
 
     def put(self, node: Node, number: int, grad) -> None:
         """Adds a gradient to what has arrived for an output of a node."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from itertools import count
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from strided.autograd import anomaly
 from strided.autograd.modes import STATE
@@ -406,3 +406,71 @@ def backward(name: str, saved_names: tuple[str, ...] = (), **members):
         return type(full, (Node,), {**body, **members})
 
     return make
+
+
+# ---- torch.autograd.graph's tools ---------------------------------------------------------------
+
+
+class GradientEdge(NamedTuple):
+    """One output of a node, as a root or an input of `torch.autograd.grad` in place of a tensor."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None  # the leaf, where the node is its accumulator: it must not die before the edge
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where gradients of the tensor go. RuntimeError for one that requires no grad."""
+    edge = gradient_edge(tensor)
+    if edge is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(*edge)
+
+
+def increment_version(tensor) -> None:
+    """Counts a write that autograd could not see: saved uses of the tensor (or tensors) are then outdated."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        t.mem.version += 1
+
+
+def register_multi_grad_hook(tensors, fn: Callable, *, mode: str = "all") -> "_Handles":
+    """Runs `fn` once a backward pass: with the gradients of all tensors (None where none comes), or, in mode "any", with the first."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    edges = [gradient_edge(t) for t in tensors]
+    if any(edge is None for edge in edges):
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    arrived: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # backward pass -> gradients so far
+
+    def hook_for(place: int):
+        def hook(grad):
+            run = STATE.run
+            first = run not in arrived
+            grads = arrived.setdefault(run, [None] * len(edges))
+            grads[place] = grad
+            if mode == "any":
+                if first:
+                    fn(grad)
+            elif sum(g is not None for g in grads) == sum(run.visits(edge[0]) for edge in edges):
+                fn(grads)
+
+        return hook
+
+    return _Handles([t.register_hook(hook_for(place)) for place, t in enumerate(tensors)])
+
+
+class _Handles:
+    """Several hook handles as one."""
+
+    def __init__(self, handles: list[Handle]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()

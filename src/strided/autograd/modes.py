@@ -18,7 +18,7 @@ class _State(threading.local):
     inference = False
     saved_hooks = ()  # stack of (pack, unpack) pairs, see graph.saved_tensors_hooks
     saved_hooks_disabled = None  # the message of graph.disable_saved_tensors_hooks
-    multithreaded = True  # kept for PyTorch's set_multithreading_enabled; the engine runs in the caller's thread
+    run = None  # the backward pass this thread is in, see engine.run_backward
 
 
 STATE = _State()

@@ -5,8 +5,8 @@ Also the hooks that may pack them otherwise (`saved_tensors_hooks`, `save_on_cpu
 
 from __future__ import annotations
 
-from strided.autograd.modes import STATE
-from strided.tensor import wrap
+from strided.autograd.modes import STATE, no_grad
+from strided.tensor import Tensor, wrap
 
 
 class _Released:
@@ -25,7 +25,7 @@ RELEASED = _Released()
 # A saved tensor is one tuple, since saving happens in every recorded operator:
 #   input   (tensor, version, its node then)
 #   output  (None, version, output number, spec, storage, address)   holding the output itself would close a cycle output → node → output
-#   packed  (unpack, packed value, node or None for the saving node, output number, tracked)
+#   packed  (unpack, packed value, is it an output, its node or leaf or None, output number)
 
 
 def save(saves: tuple, outputs) -> list:
@@ -131,7 +131,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks:
-    """Inside, entering `saved_tensors_hooks` raises `error_message`. Context manager or decorator."""
+    """Inside, entering `saved_tensors_hooks` raises `error_message`."""
 
     def __init__(self, error_message: str):
         self.message = error_message
@@ -143,12 +143,6 @@ class disable_saved_tensors_hooks:
     def __exit__(self, *exc):
         STATE.saved_hooks_disabled = self.previous
 
-    def __call__(self, function):
-        def inside(*args, **kwargs):
-            with disable_saved_tensors_hooks(self.message):
-                return function(*args, **kwargs)
-
-        return inside
 
 
 def _pack(s, outputs):
@@ -157,36 +151,24 @@ def _pack(s, outputs):
     number = _output_number(s, outputs)
     pack_hook, unpack_hook = STATE.saved_hooks[-1]
     given = s if number is None else wrap(s.spec, s.mem, s.ptr)
-    previous, STATE.grad_enabled = STATE.grad_enabled, False
-    try:
+    with no_grad():
         packed = pack_hook(given)
-    finally:
-        STATE.grad_enabled = previous
     if number is not None:
-        return unpack_hook, packed, None, number, True
-    # A leaf keeps itself alive through its accumulator, so the packed value may be all that is left of the data.
-    return unpack_hook, packed, s._node if s._node is not None else s, s._nr, s._tracked
+        return unpack_hook, packed, True, None, number
+    leaf = s if s._tracked else None
+    return unpack_hook, packed, False, s._node or leaf, s._nr
 
 
 def _unpack_packed(entry, node):
-    unpack_hook, packed, source, number, tracked = entry
-    previous, STATE.grad_enabled = STATE.grad_enabled, False
-    try:
+    unpack_hook, packed, is_output, source, number = entry
+    with no_grad():
         tensor = unpack_hook(packed)
-    finally:
-        STATE.grad_enabled = previous
-    if not hasattr(tensor, "spec"):
+    if not isinstance(tensor, Tensor):
         raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}")
-    if source is None:
-        return attached(wrap(tensor.spec, tensor.mem, tensor.ptr), node, number)
-    if not tracked or tensor is source:
+    if is_output:
+        source = node
+    if source is None or tensor is source:
         return tensor
-    return _of_source(tensor, source, number)
-
-
-def _of_source(tensor, source, number: int):
-    """The unpacked data as the tensor that was saved: output `number` of a node, or a stand-in that accumulates into the leaf."""
-    from strided.autograd.graph import Node, accumulator
-
-    node = source if isinstance(source, Node) else accumulator(source)
-    return attached(wrap(tensor.spec, tensor.mem, tensor.ptr), node, number)
+    if isinstance(source, Tensor):  # a leaf: the unpacked data stands for it, gradients go to the leaf itself
+        source = source._accumulator
+    return attached(wrap(tensor.spec, tensor.mem, tensor.ptr), source, number)
