@@ -49,7 +49,7 @@ def test_keys_grow_with_the_graph_not_with_its_paths():
 
 def test_deep_chains_do_not_recurse():
     e = x
-    for i in range(5000):
+    for _ in range(5000):
         e = e + y
     assert E.free_inputs(e) == (0, 1) and E.flops(e) == 5000
 

@@ -208,10 +208,10 @@ def test_every_16_bit_float_decodes(dtype):
     assert np.isnan(back[~real].astype("f4")).all()
 
 
+@np.errstate(all="ignore")
 def awkward_floats():
     """Values on, just above and just below the midpoints between neighbouring 16-bit floats, and around both ends of the range."""
-    rng = np.random.default_rng(0)
-    bits = rng.integers(0, 2**32, 200_000, dtype=np.uint32)
+    bits = np.random.default_rng(0).integers(0, 2**32, 200_000, dtype=np.uint32)
     ties = (all_halves().astype(np.uint32) << 16) | 0x8000
     halves = np.nextafter(all_halves().view("f2").astype("f4"), np.float32(0), dtype="f4")
     middle = (all_halves()[:31743].view("f2").astype("f4") + all_halves()[1:31744].view("f2").astype("f4")) / 2
@@ -274,7 +274,7 @@ def test_doubles_just_inside_the_range_of_int32():
 @pytest.mark.parametrize("to", FLOATS + INTS + [np.dtype(bool)], ids=str)
 @pytest.mark.parametrize("source", FLOATS + INTS + [np.dtype(bool)], ids=str)
 def test_conversion(source, to):
-    x = values(source, low=0, high=100) if source != bool else np.array([True, False] * 9)
+    x = values(source, low=0, high=100) if source.kind != "b" else np.array([True, False] * 9)
     with np.errstate(all="ignore"):
         expected = x.astype("f4").astype(to) if to in (BF16, np.dtype("f2")) else x.astype(to)
     if source.kind in "iu" and to.kind == "f" or to == BF16:
@@ -347,13 +347,19 @@ def test_triangle_and_range():
     np.testing.assert_array_equal(run(lambda s, t, i: s + t * i, np.empty(5, "i8"), 3, -2, ("index", 0)), [3, 1, -1, -3, -5])
 
 
-@pytest.mark.parametrize("shape, make", [
-    ((300_000,), lambda s: np.arange(300_000, dtype="f4")), ((1000, 777), lambda s: np.broadcast_to(np.arange(777, dtype="f4"), s)), ((3, 200_001), lambda s: np.broadcast_to(np.arange(3, dtype="f4")[:, None], s)),
-    ((500, 600), lambda s: np.arange(300_000, dtype="f4").reshape(600, 500).T), ((40, 50, 60, 3), lambda s: np.arange(360_000, dtype="f4").reshape(3, 60, 50, 40).T),
-    ((100_000, 3), lambda s: np.broadcast_to(np.arange(3, dtype="f4"), s)), ((20, 30, 700), lambda s: np.broadcast_to(np.arange(21_000, dtype="f4").reshape(1, 30, 700), s)),
-], ids=str)
-def test_split_over_threads(shape, make):
-    a = make(shape)
+def ramp(*shape):
+    return np.arange(np.prod(shape), dtype="f4").reshape(shape)
+
+
+BIG = [
+    ramp(300_000), ramp(600, 500).T, ramp(3, 60, 50, 40).T, np.broadcast_to(ramp(777), (1000, 777)), np.broadcast_to(ramp(3, 1), (3, 200_001)),
+    np.broadcast_to(ramp(3), (100_000, 3)), np.broadcast_to(ramp(1, 30, 700), (20, 30, 700)),
+]
+
+
+@pytest.mark.parametrize("a", BIG, ids=lambda a: f"{a.shape} {a.strides}")
+def test_split_over_threads(a):
+    shape = a.shape
     before = native.get_num_threads()
     try:
         for threads in (1, 3):

@@ -6,6 +6,7 @@ Does not know tensors: summing over broadcast dimensions is the operators' busin
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from . import expr as E
 from .expr import Expr, constant, where
@@ -171,7 +172,7 @@ def _extreme_of_row(n, g, x):
     return where(chosen, div(g, E.rsum(where(chosen, 1.0, 0.0))), 0.0),
 
 
-RULES = {
+RULES: dict[str, Callable[..., tuple]] = {
     "add": lambda n, g, a, b: (g, g),
     "sub": lambda n, g, a, b: (g, neg(g)),
     "mul": lambda n, g, a, b: (mul(g, b), mul(g, a)),
@@ -208,6 +209,7 @@ RULES = {
     "atanh": lambda n, g, x: (div(g, 1 - x * x),),
     "erf": lambda n, g, x: (mul(mul(g, constant(2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
     "erfc": lambda n, g, x: (mul(mul(g, constant(-2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
+    "erfinv": lambda n, g, x: (mul(mul(g, constant(math.sqrt(math.pi) / 2)), E.exp(n * n)),),
     "sigmoid": lambda n, g, x: (mul(g, mul(1 - n, n)),),
     "hypot": _hypot,
     "maximum": lambda n, g, a, b: _max(n, g, a, b, ("gt", "lt")),

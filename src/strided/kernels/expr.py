@@ -3,25 +3,31 @@
 Holds the nodes, the functions that build them, tracing, and questions about a graph (its key, inputs, flops). Nodes carry no dtype: types are inferred
 when `lower.py` writes the graph down for given inputs. Derivatives live in `derivative.py`, loops in the templates (`map.py`, `fold.py`).
 """
+from __future__ import annotations
 
-import math
 import struct
+from collections.abc import Callable
+from typing import Any
 
 ARITHMETIC = frozenset(
     "add sub mul div floordiv mod fmod truncdiv pow neg abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal sin cos tan asin acos atan atan2 "
-    "sinh cosh tanh asinh acosh atanh erf erfc floor ceil trunc round hypot fma rsum rprod".split())
+    "sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma floor ceil trunc round hypot fma rsum rprod".split())
 COSTLY = frozenset(  # about an order of magnitude more work an element than an addition
-    "floordiv mod fmod truncdiv pow exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid hypot".split())
+    "floordiv mod fmod truncdiv pow exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma sigmoid hypot".split())
 REDUCTIONS = frozenset("rsum rprod rmax rmin rany rall rargmax rargmin".split())
 FLOPS = {"sigmoid": 4}  # negate, exp, add, divide
 
-_TABLE = {}  # structure -> the one node of that structure
+_TABLE: dict[tuple, Expr] = {}  # structure -> the one node of that structure
 
 
 class Expr:
     """One node. Equal structure is the same object, so `is` and dictionaries compare expressions; `==` builds a comparison node."""
 
     __slots__ = ("op", "args", "data", "_key")
+    op: str
+    args: tuple[Expr, ...]
+    data: Any  # the number of a constant, the index of a param, the dtype's name of a cast
+    _key: str | None
 
     def __bool__(self):
         raise TypeError("a symbolic scalar has no truth value while it is traced: use where(condition, a, b) instead of `if`, and & | ~ instead of `and or not`")
@@ -127,13 +133,12 @@ def trace(function, arity):
 
 # ---- functions ------------------------------------------------------------------------------------------------------------------------------
 
-def _function(op, arity, doc):
-    if arity == 1:
-        def build(x): return node(op, x)
-    elif arity == 2:
-        def build(x, y): return node(op, x, y)
-    else:
-        def build(x, y, z): return node(op, x, y, z)
+def _function(op: str, arity: int, doc: str) -> Callable[..., Expr]:
+    def build(*args):
+        if len(args) != arity:
+            raise TypeError(f"{op}() takes {arity} arguments, {len(args)} were given")
+        return node(op, *args)
+
     build.__name__, build.__doc__ = op, doc
     return build
 
@@ -163,6 +168,8 @@ acosh = _function("acosh", 1, "inverse hyperbolic cosine")
 atanh = _function("atanh", 1, "inverse hyperbolic tangent")
 erf = _function("erf", 1, "error function")
 erfc = _function("erfc", 1, "1 - erf(x)")
+erfinv = _function("erfinv", 1, "the x whose erf is given")
+lgamma = _function("lgamma", 1, "logarithm of the gamma function's magnitude")
 sigmoid = _function("sigmoid", 1, "1 / (1 + exp(-x))")
 floor = _function("floor", 1, "largest whole number <= x; integers as they are")
 ceil = _function("ceil", 1, "smallest whole number >= x; integers as they are")
@@ -286,8 +293,6 @@ def gradients(expr, gradient, inputs):
     from .derivative import gradients
     return gradients(expr, gradient, inputs)
 
-
-PI = math.pi
 
 
 def rebuild(old, args):

@@ -184,8 +184,9 @@ def _share(b: Body, n: str, rows: str) -> list[str]:
         share = b(f"and i64 {share}, {b(f'xor i64 {mask}, -1')}")
         low = b.min(b.mul(share, "%part"), total)
         high = b.min(b.add(low, share), total)
-        for cell, value in zip(cells, (b.select(within, low, 0), b.select(within, high, n), b.select(within, 0, low), b.select(within, rows, high))):
-            cell.set(value)
+        ranges = b.select(within, low, 0), b.select(within, high, n), b.select(within, 0, low), b.select(within, rows, high)
+        for cell, bound in zip(cells, ranges):
+            cell.set(bound)
     return [cell.get() for cell in cells]
 
 
@@ -199,10 +200,10 @@ def walker_text() -> str:
     counters = b.cell(f"[{MAX_DIMS} x i64]").name
     given = b.load("i64", b("getelementptr i64, ptr %desc, i64 1"))
     with b.loop(0, slots) as k:
-        value = b.cell("i64", "0")
+        content = b.cell("i64", "0")
         with b.when(b(f"icmp slt i64 {k}, {given}")):
-            value.set(b.load("i64", b(f"getelementptr i64, ptr %slots, i64 {k}")))
-        b.store("i64", value.get(), b(f"getelementptr i64, ptr {own}, i64 {k}"))
+            content.set(b.load("i64", b(f"getelementptr i64, ptr %slots, i64 {k}")))
+        b.store("i64", content.get(), b(f"getelementptr i64, ptr {own}, i64 {k}"))
     by_place = b(f"icmp ne i64 {shared}, 0")
     low, high = b.share(places)
     low, high = b.select(by_place, low, 0), b.select(by_place, high, places)

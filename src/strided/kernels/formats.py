@@ -1,0 +1,254 @@
+"""Number formats in IR text: what types values have while they are computed with, and how they lie in memory.
+
+Holds the tables of types, promotion, literals, and `Formats`: loads, stores and conversions. Does not hold arithmetic (lower.py).
+
+A value in flight has a *compute type*: bool (an i1), the integers at their own width, float32, float64; 16-bit floats exist in memory only.
+Types "weak int" and "weak float" belong to Python numbers and run-time scalars: they are i64 and double until they meet a tensor's element.
+"""
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, NamedTuple
+
+from . import jit
+from .loops import Body
+
+IR = {"bool": "i1", "weak int": "i64", "weak float": "double", "float32": "float", "float64": "double",
+      **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}}
+MEMORY = {**IR, "bool": "i8", "float16": "half", "bfloat16": "i16"}
+ITEMSIZE = {"bool": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
+            **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)}}
+FLOATS = ("float32", "float64", "weak float")
+SUFFIX = {"float32": "f32", "float64": "f64", "weak float": "f64"}
+
+
+class Value(NamedTuple):
+    """A computed scalar: its text in the IR, its compute type, and the Python number if it is a constant."""
+    text: str
+    type: str
+    literal: Any = None
+
+
+def name_of(dtype) -> str:
+    name = getattr(dtype, "name", dtype)
+    if name not in MEMORY:
+        raise NotImplementedError(f"kernels do not compute with {dtype} elements yet: convert them to float32 first with .to(torch.float32)")
+    return name
+
+
+def compute_type(dtype) -> str:
+    """The type arithmetic on elements of `dtype` runs in."""
+    name = name_of(dtype)
+    return "float32" if name in ("float16", "bfloat16") else name
+
+
+def promote(a: str, b: str, default_float: str = "float32") -> str:
+    """The common compute type of two, by PyTorch's rules: bool < integers < floats, and a Python number only decides its kind."""
+    if a == b:
+        return a
+    if a.startswith("weak") and not b.startswith("weak"):
+        a, b = b, a
+    if b == "weak float":
+        return b if a == "weak int" else a if a in FLOATS else default_float
+    if b == "weak int":
+        return "int64" if a == "bool" else a
+    if a in FLOATS or b in FLOATS:
+        return max((t for t in (a, b) if t in FLOATS), key=FLOATS.index)
+    if a == "bool" or b == "bool":
+        return b if a == "bool" else a
+    bits = max(bits_of(a), bits_of(b))
+    unsigned, signed = sorted((a, b), key=lambda t: t[0] != "u")
+    if signed[0] == "u" or unsigned[0] != "u":
+        return f"uint{bits}" if signed[0] == "u" else f"int{bits}"
+    if bits_of(unsigned) < bits_of(signed):
+        return signed
+    if bits_of(unsigned) == 64:
+        raise NotImplementedError("uint64 and signed integers have no common type: convert one of them first")
+    return f"int{2 * bits_of(unsigned)}"
+
+
+def bits_of(type: str) -> int:
+    return int(IR[type][1:])
+
+
+def unsigned(type: str) -> bool:
+    return type == "bool" or type[0] == "u"
+
+
+def literal(value, type: str) -> str:
+    """IR text of a Python number as a constant of compute type `type`."""
+    if type in FLOATS:
+        value = float(value)
+        if type == "float32":
+            try:
+                value = struct.unpack("<f", struct.pack("<f", value))[0]
+            except OverflowError:
+                value = math.copysign(math.inf, value)
+        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    if type == "bool":
+        return "true" if value else "false"
+    bits = bits_of(type)
+    wrapped = int(value) & (2 ** bits - 1)
+    return str(wrapped - 2 ** bits if wrapped >> (bits - 1) else wrapped)
+
+
+class Formats:
+    """Writes loads, stores and conversions of scalars into `body`."""
+
+    def __init__(self, body: Body):
+        self.body, self.half_in_hardware = body, jit.host().half
+
+    # ---- memory ----
+
+    def load(self, dtype, address: str, extra: str = "") -> Value:
+        """The element of `dtype` at `address`, decoded. `extra` is metadata for the access."""
+        name = name_of(dtype)
+        memory = MEMORY[name]
+        raw = self.body(f"load {memory}, ptr {address}, align {ITEMSIZE[name]}{extra}" if name != "float16" or self.half_in_hardware
+                        else f"load i16, ptr {address}, align 2{extra}")
+        return self.decode(name, raw)
+
+    def store(self, dtype, value: Value, address: str, extra: str = "") -> None:
+        """Stores `value`, converted to `dtype`, at `address`."""
+        name = name_of(dtype)
+        raw = self.encode(name, value)
+        memory = "i16" if name == "float16" and not self.half_in_hardware else MEMORY[name]
+        self.body.do(f"store {memory} {raw}, ptr {address}, align {ITEMSIZE[name]}{extra}")
+
+    def decode(self, name: str, raw: str) -> Value:
+        if name == "bool":
+            return Value(self.body(f"icmp ne i8 {raw}, 0"), "bool")
+        if name == "bfloat16":
+            wide = self.body(f"zext i16 {raw} to i32")
+            bits = self.body(f"shl i32 {wide}, 16")
+            return Value(self.body(f"bitcast i32 {bits} to float"), "float32")
+        if name == "float16":
+            return Value(self.body(f"fpext half {raw} to float") if self.half_in_hardware else self._half_to_float(raw), "float32")
+        return Value(raw, name)
+
+    def encode(self, name: str, value: Value) -> str:
+        value = self.convert(value, compute_type(name))
+        if name == "bool":
+            return self.body(f"zext i1 {value.text} to i8")
+        if name == "bfloat16":
+            return self._float_to_bfloat(value.text)
+        if name == "float16":
+            return self.body(f"fptrunc float {value.text} to half") if self.half_in_hardware else self._float_to_half(value.text)
+        return value.text
+
+    def _float_to_bfloat(self, x: str) -> str:
+        # to nearest, halves to even, by carrying into the kept bits; every NaN becomes 0x7FC0
+        b = self.body
+        bits = b(f"bitcast float {x} to i32")
+        high = b(f"lshr i32 {bits}, 16")
+        odd = b(f"and i32 {high}, 1")
+        bias = b(f"add i32 {odd}, 32767")
+        carried = b(f"add i32 {bits}, {bias}")
+        rounded = b(f"lshr i32 {carried}, 16")
+        nan = b(f"fcmp uno float {x}, 0.0")
+        kept = b(f"select i1 {nan}, i32 {0x7FC0}, i32 {rounded}")
+        return b(f"trunc i32 {kept} to i16")
+
+    def _half_to_float(self, raw: str) -> str:
+        # exponent and mantissa shifted into place, then scaled by 2**112: exact for subnormals too; infinities and NaN need the exponent filled
+        b = self.body
+        wide = b(f"zext i16 {raw} to i32")
+        low = b(f"and i32 {wide}, {0x7FFF}")
+        magnitude = b(f"shl i32 {low}, 13")
+        small = b(f"bitcast i32 {magnitude} to float")
+        scaled = b(f"fmul float {small}, {literal(2.0 ** 112, 'float32')}")
+        finite = b(f"bitcast float {scaled} to i32")
+        special = b(f"icmp uge i32 {magnitude}, {0x7C00 << 13}")
+        filled = b(f"or i32 {magnitude}, {0x7F800000}")
+        bits = b(f"select i1 {special}, i32 {filled}, i32 {finite}")
+        top = b(f"and i32 {wide}, {0x8000}")
+        sign = b(f"shl i32 {top}, 16")
+        signed = b(f"or i32 {bits}, {sign}")
+        return b(f"bitcast i32 {signed} to float")
+
+    def _float_to_half(self, x: str) -> str:
+        b = self.body
+        bits = b(f"bitcast float {x} to i32")
+        high = b(f"lshr i32 {bits}, 16")
+        sign = b(f"and i32 {high}, {0x8000}")
+        magnitude = b(f"and i32 {bits}, {0x7FFFFFFF}")
+        # normal results: rebias the exponent and round to nearest even by carrying; overflow carries into infinity
+        kept = b(f"lshr i32 {magnitude}, 13")
+        odd = b(f"and i32 {kept}, 1")
+        biased = b(f"add i32 {magnitude}, {4095 - (112 << 23)}")
+        carried = b(f"add i32 {biased}, {odd}")
+        normal = b(f"lshr i32 {carried}, 13")
+        # subnormal results: adding 0.5 lines the mantissa up with 2**-24 and rounds it in hardware
+        value = b(f"bitcast i32 {magnitude} to float")
+        shifted = b(f"fadd float {value}, {literal(0.5, 'float32')}")
+        aligned = b(f"bitcast float {shifted} to i32")
+        subnormal = b(f"sub i32 {aligned}, {0x3F000000}")
+        tiny = b(f"icmp ult i32 {magnitude}, {113 << 23}")
+        finite = b(f"select i1 {tiny}, i32 {subnormal}, i32 {normal}")
+        nan = b(f"icmp ugt i32 {magnitude}, {255 << 23}")
+        special = b(f"select i1 {nan}, i32 {0x7E00}, i32 {0x7C00}")
+        huge = b(f"icmp uge i32 {magnitude}, {143 << 23}")
+        result = b(f"select i1 {huge}, i32 {special}, i32 {finite}")
+        whole = b(f"or i32 {result}, {sign}")
+        return b(f"trunc i32 {whole} to i16")
+
+    # ---- conversions ----
+
+    def constant(self, value, type: str) -> Value:
+        """A Python number as a Value of compute type `type`."""
+        return Value(literal(value, type), type, value)
+
+    def convert(self, value: Value, type: str) -> Value:
+        """`value` in compute type `type`, as PyTorch converts: floats to integers truncate, anything non-zero (NaN too) is True, integers wrap."""
+        source = value.type
+        if source == type:
+            return value
+        if value.literal is not None and not (source in FLOATS and type not in FLOATS):
+            return self.constant(value.literal, type)
+        ir_from, ir_to, x, b = IR[source], IR[type], value.text, self.body
+        if type == "bool":
+            return Value(b(f"fcmp une {ir_from} {x}, 0.0" if source in FLOATS else f"icmp ne {ir_from} {x}, 0"), type)
+        if type in FLOATS:
+            if source in FLOATS:
+                text = x if ir_from == ir_to else b(f"{'fptrunc' if ir_from == 'double' else 'fpext'} {ir_from} {x} to {ir_to}")
+            else:
+                text = b(f"{'uitofp' if unsigned(source) else 'sitofp'} {ir_from} {x} to {ir_to}")
+        elif source in FLOATS:
+            text = self._float_to_int(x, ir_from, type)
+        elif ir_from == ir_to:
+            text = x
+        elif int(ir_from[1:]) > int(ir_to[1:]):
+            text = b(f"trunc {ir_from} {x} to {ir_to}")
+        else:
+            text = b(f"{'zext' if unsigned(source) else 'sext'} {ir_from} {x} to {ir_to}")
+        return Value(text, type)
+
+    def _float_to_int(self, x: str, ir: str, type: str) -> str:
+        # As x86 converts: outside the 32- or 64-bit range (and for NaN) the smallest integer, then narrower types keep the low bits.
+        b, bits = self.body, int(IR[type][1:])
+        via = 64 if bits == 64 or unsigned(type) else 32
+        limit = float(2 ** (via - 1))
+        # -2**31 - 1 truncated is out of range; in double the values between it and -2**31 still truncate into range
+        low = literal(-limit - 1, "float64") if via == 32 and ir == "double" else literal(-limit, "float32" if ir == "float" else "float64")
+        above = b(f"fcmp {'ogt' if via == 32 and ir == 'double' else 'oge'} {ir} {x}, {low}")
+        below = b(f"fcmp olt {ir} {x}, {literal(limit, 'float64')}")
+        inside = b(f"and i1 {above}, {below}")
+        safe = b(f"select i1 {inside}, {ir} {x}, {ir} 0.0")
+        near = b(f"fptosi {ir} {safe} to i{via}")
+        whole = b(f"select i1 {inside}, i{via} {near}, i{via} {-2 ** (via - 1)}")
+        return whole if via == bits else b(f"trunc i{via} {whole} to i{bits}")
+
+
+def conversion_functions() -> str:
+    """Internal functions `float @decode_float16(i16)`, `i16 @encode_float16(float)`, `i16 @encode_bfloat16(float)` for templates without expressions."""
+    text = []
+    for name, ir in (("decode_float16", "i16"), ("encode_float16", "float"), ("encode_bfloat16", "float")):
+        lowering = Formats(Body())
+        lowering.half_in_hardware = False  # raw bits in and out
+        if name.startswith("decode"):
+            result, to = lowering.decode("float16", "%x").text, "float"
+        else:
+            result, to = lowering.encode(name[7:], Value("%x", "float32")), "i16"
+        text += [f"define internal {to} @{name}({ir} %x) alwaysinline nounwind {{", *lowering.body.lines, f"  ret {to} {result}", "}"]
+    return "\n".join(text)
