@@ -164,7 +164,7 @@ def _hang(ctx: BackwardCFunction, args: tuple, outputs: tuple, records: bool) ->
     fixed = {id(t) for t in ctx._non_differentiable}
     if not records:
         return tuple(_alias(out) if id(out) in inputs and id(out) not in dirty else out for out in outputs)
-    ctx.seq = next(graph._sequence)
+    ctx.seq = graph.next_sequence()
     ctx.specs = tuple([out.spec if isinstance(out, Tensor) else None for out in outputs])
     hung = []
     for number, out in enumerate(outputs):
@@ -237,7 +237,7 @@ def once_differentiable(backward):
         node = DelayedError()
         node.message = "trying to differentiate twice a function that was marked with @once_differentiable"
         node.edges = [gradient_edge(g) if g is not None else None for g in grads]
-        node.saves, node.seq = (), next(graph._sequence)
+        node.saves, node.seq = (), graph.next_sequence()
         node.specs = tuple([None if r is None else r.spec for r in made])
         for number, r in enumerate(made):
             if r is not None:

@@ -15,7 +15,7 @@ from strided.autograd.modes import STATE
 from strided.autograd.saved import RELEASED, disable_saved_tensors_hooks, save, save_on_cpu, saved_tensors_hooks, unpack  # noqa: F401
 from strided.tensor import Tensor, empty
 
-_sequence = count()
+next_sequence = count().__next__  # nodes are numbered in the order in which they are made
 next_sequence = _sequence.__next__
 _LEAVES_FIRST = 1 << 62  # the engine takes the largest number first: a leaf takes up its gradient at once, so that it need not wait in a buffer
 _new = object.__new__
@@ -152,7 +152,7 @@ class AccumulateGrad(Node):
     def __init__(self, variable: Tensor):
         self.reference = weakref.ref(variable)
         self.edges = self.saves = ()
-        self.seq = next(_sequence) + _LEAVES_FIRST
+        self.seq = next_sequence() + _LEAVES_FIRST
 
     @property
     def variable(self) -> Tensor:
@@ -250,7 +250,7 @@ def record(cls: type[Node], inputs: tuple, outputs, saves: tuple = (), **attrs) 
             edges.append(None)  # None, or a number
     node.edges = edges
     node.saves = save(saves, outputs) if saves else ()
-    node.seq = next(_sequence)
+    node.seq = next_sequence()
     if anomaly.enabled:
         anomaly.remember(node)
     if type(outputs) is tuple or type(outputs) is list:
@@ -362,7 +362,7 @@ def rebase_view(node: Node, x: Tensor) -> Node:
     slices.edges = [gradient_edge(base), *node.edges[1:]]
     slices.saves = ()
     slices.specs = base.spec
-    slices.seq = next(_sequence)
+    slices.seq = next_sequence()
     before = base._node, base._nr
     base._node, base._nr, base._tracked = slices, 0, True
     move_retained(base, *before)

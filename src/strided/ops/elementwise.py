@@ -125,7 +125,7 @@ class Pointwise:
         if recipe.saves:
             everything = (*operands, out)
             saved = tuple([everything[i] for i in recipe.saves if isinstance(everything[i], Tensor)])
-            node.saves = save(node, saved, out)
+            node.saves = save(saved, out)
         else:
             node.saves = ()
         node.seq = next_sequence()
