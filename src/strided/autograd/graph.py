@@ -16,7 +16,6 @@ from strided.autograd.saved import RELEASED, disable_saved_tensors_hooks, save, 
 from strided.tensor import Tensor, empty
 
 next_sequence = count().__next__  # nodes are numbered in the order in which they are made
-next_sequence = _sequence.__next__
 _LEAVES_FIRST = 1 << 62  # the engine takes the largest number first: a leaf takes up its gradient at once, so that it need not wait in a buffer
 _new = object.__new__
 
