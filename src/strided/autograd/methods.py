@@ -1,4 +1,7 @@
-"""What autograd gives to tensors: `TENSOR_METHODS`, methods and properties by name. Installed by whoever puts the operators' methods on Tensor."""
+"""What autograd gives to tensors: `TENSOR_METHODS`, methods and properties by name, put on Tensor when this package is imported.
+
+An operator of the same name may replace one later (as an event of `detach` for the lens would need).
+"""
 
 from __future__ import annotations
 
@@ -172,3 +175,6 @@ TENSOR_METHODS = {
     "output_nr": property(lambda self: self._nr, doc="Which output of `grad_fn` this is."),
     "data": property(get_data, set_data, doc=get_data.__doc__),
 }
+
+for _name, _value in TENSOR_METHODS.items():
+    setattr(Tensor, _name, _value)
