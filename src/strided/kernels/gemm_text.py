@@ -170,7 +170,7 @@ class Function:
         """Mask of the lanes whose number is below `count` (i64)."""
         wide = self.splat("i64", count, lanes)
         numbers = "<" + ", ".join(f"i64 {i}" for i in range(lanes)) + ">"
-        return self.op(f"icmp ult <{lanes} x i64> {numbers}, {wide}")
+        return self.op(f"icmp slt <{lanes} x i64> {numbers}, {wide}")
 
     def fma(self, element: str, lanes: int, a, b, c, fused: bool = True):
         type_ = vector(element, lanes)
