@@ -122,55 +122,71 @@ def _split(exprs, numel, classes, bytes_each, threads):
 
 
 def map_text(exprs, out_names, in_kinds, in_compute, classes) -> str:
-    """IR text of the two loops."""
+    """IR text of the two loops; the inner one is a function of its own, which keeps LLVM's loop passes from weighing both together."""
+    row, names = _row_text(exprs, out_names, in_kinds, in_compute, classes)
+    b = Body()
+    n, rows = b.word(0), b.word(1)
+    slots, count = iter(range(len(names) + len(in_kinds))), sum(k != "index" for k in in_kinds) + len(out_names)
+    starts = [b.slot(next(slots)) for _ in out_names]
+    for kind in in_kinds:
+        if kind == "index":
+            starts.append(b.slot(count, "i64"))
+            count += 1
+        elif kind.startswith("param"):
+            next(slots)
+        else:
+            starts.append(b.slot(next(slots)))
+    row_steps = [b.word(3 + len(names) + k) for k in range(len(names))]
+    low, high, first, last = _share(b, n, rows)
+    with b.loop(first, last) as at:
+        bases = [(b.add if c == "i" else b.at)(start, b.mul(at, step)) for start, step, c in zip(starts, row_steps, classes)]
+        arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
+        b.do(f"call void @row(ptr %desc, ptr %slots, i64 {low}, i64 {high}, {arguments})")
+    return b.text(row)
+
+
+def _row_text(exprs, out_names, in_kinds, in_compute, classes) -> tuple[str, list[str]]:
+    """IR text of `@row(desc, slots, low, high, base of each operand)`, elements low…high of a row; and the formats of the operands."""
     b = Body()
     lowering = Lowering(b)
-    outputs = len(out_names)
     names = [*out_names, *(k for k in in_kinds if not k.startswith("param"))]  # operands that move
-    env: dict[E.Expr, Value] = {}
-    starts, inputs = [b.slot(k) for k in range(outputs)], []  # inputs: (operand, index of the input)
-    slot, virtual = outputs, outputs + sum(k != "index" for k in in_kinds)
+    bases = [f"%base{k}" for k in range(len(names))]
+    steps = {k: b.word(3 + k) for k, c in enumerate(classes) if c in "gi"}
+    moving = [i for i, kind in enumerate(in_kinds) if not kind.startswith("param")]
+    inputs = list(enumerate(moving, len(out_names)))  # (operand, index of the input)
+    slot, around = len(out_names), {}
     for i, kind in enumerate(in_kinds):
         if kind.startswith("param"):
             real = kind.endswith("f64")
-            env[E.param(i)] = Value(b.slot(slot, "double" if real else "i64"), "weak float" if real else "weak int")
-            slot += 1
-            continue
-        inputs.append((len(starts), i))
-        starts.append(b.slot(virtual, "i64") if kind == "index" else b.slot(slot))
-        virtual, slot = virtual + (kind == "index"), slot + (kind != "index")
-    n, rows = b.word(0), b.word(1)
-    steps = [b.word(3 + k) for k in range(len(names))]
-    row_steps = [b.word(3 + len(names) + k) for k in range(len(names))]
+            around[E.param(i)] = Value(b.slot(slot, "double" if real else "i64"), "weak float" if real else "weak int")
+        slot += kind != "index"
 
     def bind(values, i, value):
         values[E.param(i)] = value if in_compute[i] is None else lowering.convert(value, compute_type(in_compute[i]))
 
-    def place(k, bases, at):
+    def place(k, at):
         if classes[k] == "c":
             memory = "i16" if ITEMSIZE[names[k]] == 2 else MEMORY[names[k]]
             return b(f"getelementptr inbounds {memory}, ptr {bases[k]}, i64 {at}")
         return b.at(bases[k], b.mul(at, steps[k]))
 
-    low, high, first, last = _share(b, n, rows)
-    with b.when(b(f"icmp slt i64 {low}, {high}")), b.loop(first, last) as row:
-        bases = [(b.add if c == "i" else b.at)(start, b.mul(row, step)) for start, step, c in zip(starts, row_steps, classes)]
-        around = dict(env)
+    for k, i in inputs:
+        if classes[k] == "s":
+            bind(around, i, lowering.load(names[k], bases[k]))
+    access, mark = b.parallel()  # iterations are independent: no overlap checks when vectorising
+    with b.loop("%low", "%high", extra=mark) as at:
+        inside = dict(around)
         for k, i in inputs:
-            if classes[k] == "s":
-                bind(around, i, lowering.load(names[k], bases[k]))
-        access, mark = b.parallel()  # iterations are independent: no overlap checks when vectorising
-        with b.loop(low, high, extra=mark) as at:
-            inside = dict(around)
-            for k, i in inputs:
-                if classes[k] == "i":
-                    bind(inside, i, Value(b.add(bases[k], b.mul(at, steps[k])), "int64"))
-                elif classes[k] != "s":
-                    bind(inside, i, lowering.load(names[k], place(k, bases, at), access))
-            results = [lowering.emit(e, inside) for e in exprs]  # every load before the first store: results may lie on inputs
-            for k, result in enumerate(results):
-                lowering.store(names[k], result, place(k, bases, at), access)
-    return b.text(lowering.definitions())
+            if classes[k] == "i":
+                bind(inside, i, Value(b.add(bases[k], b.mul(at, steps[k])), "int64"))
+            elif classes[k] != "s":
+                bind(inside, i, lowering.load(names[k], place(k, at), access))
+        results = [lowering.emit(e, inside) for e in exprs]  # every load before the first store: results may lie on inputs
+        for k, result in enumerate(results):
+            lowering.store(names[k], result, place(k, at), access)
+    arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
+    head = f"define internal void @row(ptr noalias readonly %desc, ptr noalias readonly %slots, i64 %low, i64 %high, {arguments}) noinline {jit.ATTRIBUTES} {{"
+    return "\n".join([lowering.definitions(), head, "entry:", *b.entry, *b.lines, "  ret void", "}", *b.tail]), names
 
 
 def _share(b: Body, n: str, rows: str) -> list[str]:
