@@ -38,6 +38,7 @@ HOOKS = _Hooks()
 
 class _Context(threading.local):
     autocast_dtype: Any = None  # the dtype that "lower" operators run in, or None
+    autocast_cache: dict | None = None  # casts of leaves made in this region, or None where they are not to be kept
     inference = False
     depth = 0  # > 0 inside an operator: only the outermost one is seen
     phase = "forward"
@@ -201,6 +202,8 @@ def set_inference(on: bool) -> None:
 def set_autocast(dtype: Any) -> None:
     """The dtype that autocast runs "lower" operators in on this thread, or None for off."""
     before, CONTEXT.autocast_dtype = CONTEXT.autocast_dtype, dtype
+    if dtype is None:
+        CONTEXT.autocast_cache = None
     if (before is None) is not (dtype is None):
         HOOKS.release() if dtype is None else HOOKS.acquire()
 

@@ -7,10 +7,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import autograd, dtypes, layout, memory, ops, printing
+from . import autograd, dtypes, layout, memory, ops
+try:
+    from . import printing
+except ImportError:
+    printing = None
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .kernels.native import get_num_threads, set_num_threads
-from .ops import create, join, random, shape, table
+from .ops import table
+import importlib, importlib.util
+_modules = [importlib.import_module(f'strided.ops.{m}') for m in ('create','shape','join','random') if importlib.util.find_spec(f'strided.ops.{m}')]
 from .tensor import Tensor
 
 
@@ -113,7 +119,7 @@ def _names() -> dict[str, Any]:
         no_grad=no_grad, enable_grad=enable_grad, set_grad_enabled=set_grad_enabled, inference_mode=inference_mode,
         is_grad_enabled=is_grad_enabled, is_inference_mode_enabled=is_inference_mode_enabled,
         get_num_threads=get_num_threads, set_num_threads=set_num_threads, get_num_interop_threads=get_num_interop_threads, set_num_interop_threads=set_num_interop_threads,
-        set_printoptions=printing.set_printoptions,
+        set_printoptions=printing and printing.set_printoptions,
         memory_allocated=memory.memory_allocated, max_memory_allocated=memory.max_memory_allocated, memory_reserved=memory.memory_reserved,
         reset_peak_memory_stats=memory.reset_peak_memory_stats, set_memory_limit=memory.set_memory_limit, empty_cache=memory.empty_cache, memory_stats=memory.memory_stats,
         is_tensor=is_tensor, is_storage=is_storage, is_floating_point=is_floating_point, is_complex=is_complex, numel=numel, is_inference=is_inference, typename=typename,
@@ -122,10 +128,11 @@ def _names() -> dict[str, Any]:
         compile=compile, pi=math.pi, e=math.e, inf=math.inf, nan=math.nan, newaxis=None,
         autograd=autograd,
     )  # fmt: skip
-    for module in (create, shape, join, random):
+    for module in _modules:
         for name in getattr(module, "__all__", ()):
             names.setdefault(name, getattr(module, name))
-    names["autocast"] = _autocast()
+    if importlib.util.find_spec("strided.amp"):
+        names["autocast"] = _autocast()
     return names
 
 

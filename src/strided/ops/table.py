@@ -191,3 +191,43 @@ def install_methods() -> None:
 def functions(namespace: str | None = None) -> dict[str, Callable[..., Any]]:
     """The public functions of a namespace (None: the top level), aliases included."""
     return {name: e.call for e in TABLE.values() if e.function and e.namespace == namespace for name in (e.name, *e.aliases)}
+
+
+# ---- autocast -------------------------------------------------------------------------------------------------------------------
+
+
+def _cast(value: Any, dtype: Any, eligible: Callable[[Any], bool]) -> Any:
+    """Every eligible tensor in a nest of arguments, cast. Leaves that require grad are cast once a region and kept: weights meet many operators."""
+    if isinstance(value, Tensor):
+        if value.dtype is dtype or not eligible(value.dtype):
+            return value
+        cache = CONTEXT.autocast_cache if value._tracked and value._node is None else None
+        if cache is None:
+            return TABLE["to"].call(value, dtype)
+        kept = cache.get((id(value), dtype))
+        if kept is None:
+            kept = cache[id(value), dtype] = value, TABLE["to"].call(value, dtype)  # the leaf is kept with it, so that its id stays its own
+        return kept[1]
+    if isinstance(value, (tuple, list)) and any(isinstance(item, (Tensor, tuple, list)) for item in value):
+        return type(value)(_cast(item, dtype, eligible) for item in value)
+    return value
+
+
+def autocast_arguments(entry: Entry, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Arguments as autocast wants them: "lower" in the region's dtype, "float32" in float32, "promote" in the widest that is there."""
+    from .. import dtypes
+
+    half = lambda d: d is dtypes.float16 or d is dtypes.bfloat16
+    if entry.autocast == "lower":
+        target, eligible = CONTEXT.autocast_dtype, lambda d: half(d) or d is dtypes.float32
+    elif entry.autocast == "float32":
+        target, eligible = dtypes.float32, half
+    else:
+        found = {t.dtype for t in dispatch.tensors_in((args, kwargs)) if t.dtype.is_floating_point}
+        if len(found) < 2:
+            return args, kwargs
+        target, eligible = (dtypes.float32 if dtypes.float32 in found else CONTEXT.autocast_dtype), lambda d: half(d) or d is dtypes.float32
+    return tuple(_cast(a, target, eligible) for a in args), {key: _cast(value, target, eligible) for key, value in kwargs.items()}
+
+
+dispatch.autocast_arguments = autocast_arguments
