@@ -352,8 +352,8 @@ def ramp(*shape):
 
 
 BIG = [
-    ramp(300_000), ramp(600, 500).T, ramp(3, 60, 50, 40).T, np.broadcast_to(ramp(777), (1000, 777)), np.broadcast_to(ramp(3, 1), (3, 200_001)),
-    np.broadcast_to(ramp(3), (100_000, 3)), np.broadcast_to(ramp(1, 30, 700), (20, 30, 700)),
+    ramp(300_000), ramp(600, 500).T, ramp(5, 151, 130).transpose(0, 2, 1), ramp(40, 7, 203).transpose(2, 1, 0), ramp(3, 60, 50, 40).T, np.broadcast_to(ramp(777), (1000, 777)),
+    np.broadcast_to(ramp(3, 1), (3, 200_001)), np.broadcast_to(ramp(3), (100_000, 3)), np.broadcast_to(ramp(1, 30, 700), (20, 30, 700)),
 ]
 
 

@@ -1,16 +1,18 @@
 """The map template: every element of the results is an expression of the elements of the inputs at the same place of a strided space.
 
 Holds the choice of loop order, the loops' code and their descriptors. Does not know operators, promotion or broadcasting: layouts come broadcast,
-`compute` says in which dtype to calculate, and the expression says what. Transposing copies go through `index.py`'s tiles.
+`compute` says in which dtype to calculate, and the expression says what.
 
 A kernel is two loops, rows of elements, specialised on the expression, the dtypes and how each operand moves along a row ("c" next to each other,
 "s" stays, "g" any other stride, "i" counts positions); sizes and strides are words of the descriptor. Spaces of more dimensions are walked by one
-kernel for all, `walker_text`, that calls the two loops for each of their outer places.
+kernel for all, `walker_text`, that calls the two loops for each of their outer places. Where an input runs along another dimension than the results
+(x + y.T), the places are tiles of both dimensions, so that each line of the input is used up while it is in cache.
 
 Words of the two loops: elements a row, rows, how parts share (0: rows; ALIGN - 1: elements of each row), the operands' steps along a row, their
 steps from row to row.
 Words of the walker: address of the loops, outer places, dims, slots, whether parts share the places (1) or are handed on (0), where the loops'
-descriptor starts, the walk table of the outer dimensions, then the loops' descriptor with its header.
+descriptor starts and its length, whether the two fastest dimensions count tiles, the whole lengths of rows and columns, the walk table of the outer
+dimensions, then the loops' descriptor with its header.
 """
 from __future__ import annotations
 
@@ -26,6 +28,8 @@ from .lower import ITEMSIZE, MEMORY, Lowering, Value, compute_type, name_of
 GRAIN = 1 << 15       # additions a part should have at least
 LONG = 50_000         # nanoseconds from which a kernel gives up the GIL
 ALIGN = 64            # elements; parts of the inner loop start at multiples of it
+TILE = (16, 64)       # rows, elements of a row: a line of the input that runs along the rows holds 16 float32
+WALKER = 10           # words of the walker before its table
 
 
 def build_map(exprs: Sequence[E.Expr] | E.Expr, outs: Sequence[tuple], ins: Sequence[tuple], *, compute=None, result_bytes: int = 0,
@@ -52,21 +56,44 @@ def build_map(exprs: Sequence[E.Expr] | E.Expr, outs: Sequence[tuple], ins: Sequ
     address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes))
     parts, long = _split(exprs, math.prod(sizes), classes, sum(ITEMSIZE[k] for k in kinds if k != "index"), threads)
     slots = len(outs) + sum(i[0] != "index" for i in ins)
-    inner, rows = sizes[-1], sizes[-2] if len(sizes) > 1 else 1
+    tiled = _rows_of_tiles(sizes, strides[len(outs):]) if math.prod(sizes) >= GRAIN else None
+    if tiled is not None:
+        order = [d for d in range(len(sizes) - 1) if d != tiled] + [tiled, len(sizes) - 1]
+        sizes, strides = tuple(sizes[d] for d in order), [tuple(s[d] for d in order) for s in strides]
+    rows, inner = sizes[-2] if len(sizes) > 1 else 1, sizes[-1]
     steps = [s[-1] for s in strides]
     row_steps = [s[-2] if len(sizes) > 1 else 0 for s in strides]
+    if tiled is not None:
+        words = [TILE[1], TILE[0], 0, *steps, *row_steps]
+        return _walked(address, slots, parts, long, result_bytes, words, sizes, _slot_strides(ins, len(outs), strides), True)
     words = [inner, rows, ALIGN - 1 if rows < 8 * parts else 0, *steps, *row_steps]
     if len(sizes) <= 2 and "i" not in classes:
         return native.pack_desc(address, slots, parts, long, result_bytes, words)
-    return _walked(address, slots, parts, long, result_bytes, words, sizes[:-2], _slot_strides(ins, len(outs), strides))
+    return _walked(address, slots, parts, long, result_bytes, words, sizes, _slot_strides(ins, len(outs), strides), False)
 
 
-def _walked(address, slots, parts, long, result_bytes, words, sizes, strides):
+def _rows_of_tiles(sizes, inputs) -> int | None:
+    """The dimension along which some input runs, if it is not the innermost and both are long; None where plain rows do."""
+    for strides in inputs:
+        steps = [abs(s) for s in strides]
+        near = min((d for d in range(len(sizes)) if steps[d]), key=lambda d: steps[d], default=None)
+        if near is not None and steps[-1] > steps[near] and sizes[near] >= TILE[0] and sizes[-1] >= TILE[0]:
+            return near
+    return None
+
+
+def _walked(address, slots, parts, long, result_bytes, words, sizes, strides, tiled):
     """Descriptor of the walker around the two loops. `strides`: one sequence of byte strides a slot, positions behind the others."""
-    places = math.prod(sizes)
-    table = walk_table(sizes, [s[:len(sizes)] for s in strides])
+    if tiled:  # the tiles' dimensions last, those of the rows fastest: the input's lines follow each other
+        counts = [-(-sizes[-1] // TILE[1]), -(-sizes[-2] // TILE[0])]
+        outer, walks = [*sizes[:-2], *counts], [[*s[:-2], s[-1] * TILE[1], s[-2] * TILE[0]] for s in strides]
+    else:
+        outer, walks = sizes[:-2], [s[:len(sizes[:-2])] for s in strides]
+    places, table = math.prod(outer), walk_table(outer, walks)
+    shared = tiled or places >= 8 * parts
     walker = jit.compile_kernel(("map walker",), walker_text)
-    head = [address, places, len(sizes), len(strides), int(places >= 8 * parts), 8 + 6 + len(table)]
+    lengths = (sizes[-2], sizes[-1]) if tiled else (0, 0)
+    head = [address, places, len(outer), len(strides), int(shared), 8 + WALKER + len(table), len(words) + 8, int(tiled), *lengths]
     return native.pack_desc(walker, slots, parts, long, result_bytes, [*head, *table, *[0] * 8, *words])
 
 
@@ -209,17 +236,24 @@ def _share(b: Body, n: str, rows: str) -> list[str]:
 def walker_text() -> str:
     """IR text of the walk over outer dimensions: moves a copy of the slots from place to place and calls the two loops there."""
     b = Body()
-    places, dims, slots, shared, start = (b.word(i) for i in range(1, 6))
+    places, dims, slots, shared, start, length, tiled, all_rows, all_inner = (b.word(i) for i in range(1, 10))
     loops = b.load("ptr", b("getelementptr i64, ptr %desc, i64 8"))
-    inner = b(f"getelementptr i64, ptr %desc, i64 {start}")
-    own = b.cell(f"[{2 * native.MAX_SLOTS} x i64]").name
-    counters = b.cell(f"[{MAX_DIMS} x i64]").name
     given = b.load("i64", b("getelementptr i64, ptr %desc, i64 1"))
+    own = b.cell(f"[{2 * native.MAX_SLOTS} x i64]").name
+    inner = b.cell(f"[{16 + 4 * native.MAX_SLOTS} x i64]").name
+    counters = b.cell(f"[{MAX_DIMS} x i64]").name
+    in_tiles = b(f"icmp ne i64 {tiled}, 0")
+
+    def item(array, index):
+        return b(f"getelementptr i64, ptr {array}, i64 {index}")
+
     with b.loop(0, slots) as k:
         content = b.cell("i64", "0")
         with b.when(b(f"icmp slt i64 {k}, {given}")):
-            content.set(b.load("i64", b(f"getelementptr i64, ptr %slots, i64 {k}")))
-        b.store("i64", content.get(), b(f"getelementptr i64, ptr {own}, i64 {k}"))
+            content.set(b.load("i64", item("%slots", k)))
+        b.store("i64", content.get(), item(own, k))
+    with b.loop(0, length) as k:
+        b.store("i64", b.load("i64", item("%desc", b.add(start, k))), item(inner, k))
     by_place = b(f"icmp ne i64 {shared}, 0")
     low, high = b.share(places)
     low, high = b.select(by_place, low, 0), b.select(by_place, high, places)
@@ -229,31 +263,33 @@ def walker_text() -> str:
     def move(entry, times):
         """Moves every slot `times` strides along the dimension whose table entry is `entry`."""
         with b.loop(0, slots) as k:
-            cell = b(f"getelementptr i64, ptr {own}, i64 {k}")
             step = b.mul(b.word(b.add(b.add(entry, k), 1)), times)
-            b.store("i64", b.add(b.load("i64", cell), step), cell)
+            b.store("i64", b.add(b.load("i64", item(own, k)), step), item(own, k))
 
     rest = b.cell("i64", low)
     with b.loop(0, dims) as d:
-        entry = b.add(b.mul(d, width), 6)
+        entry = b.add(b.mul(d, width), WALKER)
         size, value = b.word(entry), rest.get()
         at = b(f"urem i64 {value}, {size}")
         rest.set(b.div(value, size))
-        b.store("i64", at, b(f"getelementptr i64, ptr {counters}, i64 {d}"))
+        b.store("i64", at, item(counters, d))
         move(entry, at)
     with b.loop(low, high):
+        with b.when(in_tiles):  # the last tile of a row or column is what remains
+            for word, dim, tile, whole in ((8, 1, TILE[1], all_inner), (9, 0, TILE[0], all_rows)):
+                begin = b.mul(b.load("i64", item(counters, dim)), tile)
+                b.store("i64", b.min(b.sub(whole, begin), tile), item(inner, word))
         b.do(f"call void {loops}(ptr {inner}, ptr {own}, i64 {part}, i64 {parts})")
         d = b.cell("i64", "0")
         with b.loop_while() as unless:
             at = d.get()
             unless(b(f"icmp slt i64 {at}, {dims}"))
-            entry = b.add(b.mul(at, width), 6)
-            counter = b(f"getelementptr i64, ptr {counters}, i64 {at}")
-            size, value = b.word(entry), b.add(b.load("i64", counter), 1)
-            b.store("i64", value, counter)
+            entry = b.add(b.mul(at, width), WALKER)
+            size, value = b.word(entry), b.add(b.load("i64", item(counters, at)), 1)
+            b.store("i64", value, item(counters, at))
             move(entry, 1)
             unless(b(f"icmp sge i64 {value}, {size}"))
-            b.store("i64", "0", counter)
+            b.store("i64", "0", item(counters, at))
             move(entry, b.sub(0, size))
             d.add("1")
     return b.text()
