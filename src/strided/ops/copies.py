@@ -1,0 +1,523 @@
+"""Operators that move elements to fresh memory: clone, contiguous, reshape's fallback, conversions, repeats, flips, diagonals.
+
+Holds their gradients, and why each copy was needed (for the lens). Views are in views.py; writing into an existing tensor is in writes.py.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from .. import dtypes
+from ..autograd import backward, record, tracking
+from ..dispatch import PlanCache, run
+from ..dtypes import Device, DType, resolve_device
+from ..kernels.index import build_copy
+from ..layout import Layout, MemoryFormat, contiguous_format, preserve_format, wrap_dim, wrap_dims
+from ..tensor import Spec, Tensor, empty, wrap
+from .elementwise import self_copy
+from .table import TABLE, assign, operator
+from .views import (
+    ViewBackward0, check_tensor, diagonal, expand, infer_shape, integer, integers, place_back, remember, slice_, unsqueeze, window,
+)  # fmt: skip
+
+# ---- the same values in fresh memory ------------------------------------------------------------------------------------------
+
+
+@backward("Clone")
+def CloneBackward0(node, g):
+    return (g,)
+
+
+def layout_for(name: str, input: Tensor, memory_format: Any) -> Layout | None:
+    """The layout that a copy in `memory_format` has; None: the input's own order of dimensions."""
+    if memory_format is None or memory_format is preserve_format:
+        return None
+    if not isinstance(memory_format, MemoryFormat):
+        raise TypeError(f"{name}(): argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+    return memory_format.layout(input.shape)
+
+
+@operator("clone", moves=True, reason=lambda inputs, outputs, args, kwargs: "clone always copies")
+def clone(input, *, memory_format=None):
+    """A copy with its own memory, part of the graph. Strides are kept where the input is dense."""
+    out = self_copy(input, None, layout_for("clone", input, memory_format))
+    if tracking(input):
+        record(CloneBackward0, (input,), out)
+    return out
+
+
+def _contiguous_reason(inputs, outputs, args, kwargs):
+    return f"strides {inputs[0].stride()} are not those of contiguous memory, {outputs[0].stride()}"
+
+
+@operator("contiguous", function=False, moves=True, reason=_contiguous_reason)
+def contiguous(input, memory_format=contiguous_format):
+    """Itself if its elements lie in row-major order (or in `memory_format`), else a copy that does."""
+    if memory_format is contiguous_format:
+        if input.spec.is_contiguous:
+            return input
+        layout = Layout.contiguous(input.shape)
+    elif memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    else:
+        layout = layout_for("contiguous", input, memory_format)
+        if memory_format.matches(input.spec.layout):
+            return input
+    out = self_copy(input, None, layout)
+    if tracking(input):
+        record(CloneBackward0, (input,), out)
+    return out
+
+
+@backward("UnsafeView")
+def UnsafeViewBackward0(node, g):
+    return (reshape(g, node.self_sym_sizes),)
+
+
+def _reshape_reason(inputs, outputs, args, kwargs):
+    t = inputs[0]
+    return f"strides {t.stride()} of shape {tuple(t.shape)} cannot be merged into {tuple(outputs[0].shape)}"
+
+
+def _reshape(input, shape: tuple) -> Tensor:
+    spec = input.spec
+    found = spec.cache.get(("reshape", shape))
+    if found is None:
+        target = infer_shape(spec, shape)
+        layout = spec.layout.view(target)
+        found = remember(spec, ("reshape", shape), (None if layout is None else spec.with_layout(layout), target))
+    new, target = found
+    if new is not None:
+        return window(input, new, input.ptr, ViewBackward0, self_sym_sizes=spec.shape)
+    copy = clone(input, memory_format=contiguous_format)
+    new = spec.with_layout(Layout.contiguous(target))
+    out = wrap(new, copy.mem, copy.ptr)
+    if tracking(copy):
+        record(UnsafeViewBackward0, (copy,), out, self_sym_sizes=spec.shape)
+    return out
+
+
+@operator("reshape", moves=True, view=True, reason=_reshape_reason)
+def reshape(input, *sizes, shape=None):
+    """Another shape of the same elements (one size may be -1): a view where strides can express it, else a copy."""
+    if shape is None and sizes and type(sizes[0]) is tuple and len(sizes) == 1:
+        try:
+            return _reshape(input, sizes[0])
+        except TypeError:
+            pass
+    return _reshape(check_tensor("reshape", input), integers("reshape", "shape", sizes if shape is None else (shape,)))
+
+
+@operator("reshape_as", function=False, moves=True, view=True, reason=_reshape_reason)
+def reshape_as(input, other):
+    """`input.reshape(other.shape)`."""
+    return _reshape(input, tuple(check_tensor("reshape_as", other, "other").shape))
+
+
+@operator("flatten", moves=True, view=True, reason=_reshape_reason)
+def flatten(input, start_dim=0, end_dim=-1):
+    """Dimensions `start_dim` to `end_dim` merged into one: a view where they lie in one run, else a copy. [.., a, b, ..] -> [.., a*b, ..]"""
+    spec = input.spec
+    start_dim, end_dim = integer("flatten", "start_dim", start_dim), integer("flatten", "end_dim", end_dim)
+    start, end = wrap_dim(start_dim, spec.ndim), wrap_dim(end_dim, spec.ndim)
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if spec.ndim == 0:
+        return _reshape(input, (1,))
+    if start == end:
+        return input
+    merged = spec.shape[start : end + 1].numel()
+    return _reshape(input, (*spec.shape[:start], merged, *spec.shape[end + 1 :]))
+
+
+@operator("ravel", moves=True, view=True, reason=_reshape_reason)
+def ravel(input):
+    """All elements in one dimension: a view of contiguous memory, else of a contiguous copy."""
+    return TABLE["view"].call(contiguous(input), -1)
+
+
+# ---- conversions -----------------------------------------------------------------------------------------------------------------
+
+
+@backward("ToCopy")
+def ToCopyBackward0(node, g):
+    return (to_copy(g, node.source_dtype, node.source_device),)
+
+
+def to_copy(input: Tensor, dtype: DType, device: Device, layout: Layout | None = None) -> Tensor:
+    """A copy in another dtype, on another device, or of another layout."""
+    spec = input.spec
+    if device is not spec.device:
+        if spec.is_meta:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a different device.")
+        from ..layout import result_strides
+
+        out = empty(spec.shape, dtype, device, (layout or result_strides(spec.shape, spec.layout)).strides)
+    else:
+        for one in (spec.dtype, dtype):
+            if one.code < 0:
+                raise NotImplementedError(f"\"to\" not implemented for '{one.scalar_name}': strided converts between bool, integers, float16, bfloat16, float32 and float64")
+        out = self_copy(input, dtype, layout)
+    if (dtype.is_floating_point or dtype.is_complex) and tracking(input):
+        record(ToCopyBackward0, (input,), out, source_dtype=spec.dtype, source_device=spec.device)
+    return out
+
+
+PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}
+
+
+def as_dtype(name: str, value: Any) -> DType:
+    """A DType from a DType or one of Python's number types; TypeError otherwise."""
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, type) and value in PYTHON_TYPES:
+        return PYTHON_TYPES[value]
+    raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+
+
+def _to_reason(inputs, outputs, args, kwargs):
+    if not inputs:
+        return None
+    if inputs[0].dtype is not outputs[0].dtype:
+        return f"converts {inputs[0].dtype} to {outputs[0].dtype}"
+    return "copy=True" if inputs[0].stride() == outputs[0].stride() else "another memory format"
+
+
+@operator("to", function=False, moves=True, reason=_to_reason)
+def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False, memory_format=None):
+    """Converted: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`. Itself where nothing changes and `copy` is False."""
+    for position, value in enumerate(args):
+        if isinstance(value, DType) or value in PYTHON_TYPES if isinstance(value, type) else isinstance(value, DType):
+            dtype = as_dtype("to", value)
+        elif isinstance(value, Tensor):
+            other = value
+        elif isinstance(value, bool) and position:
+            non_blocking, copy = (value, copy) if position == 1 or position == 2 and isinstance(args[0], (str, Device)) and len(args) < 4 else (non_blocking, value)
+        elif isinstance(value, (str, Device)) or position == 0 and isinstance(value, int):
+            device = value
+        elif isinstance(value, MemoryFormat):
+            memory_format = value
+        elif value is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got {type(value).__name__}, but expected a dtype, a device or a tensor")
+    spec = input.spec
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    dtype = spec.dtype if dtype is None else as_dtype("to", dtype)
+    place = spec.device if device is None else resolve_device(device)
+    layout = layout_for("to", input, memory_format)
+    if dtype is spec.dtype and place is spec.device and not copy and (layout is None or memory_format.matches(spec.layout)):
+        return input
+    return to_copy(input, dtype, place, layout)
+
+
+def _converter(name: str, dtype: DType):
+    @operator(name, function=False, moves=True, reason=_to_reason)
+    def convert(input, memory_format=None):
+        if dtype is input.spec.dtype and memory_format is None:
+            return input
+        return to(input, dtype, memory_format=memory_format)
+
+    convert.__doc__ = f"`x.to({dtype})`."
+    return convert
+
+
+for _name in ("float", "double", "half", "short", "int", "long", "bool"):
+    _converter(_name, dtypes.ALIASES[_name])
+_converter("bfloat16", dtypes.bfloat16)
+_converter("char", dtypes.int8)
+_converter("byte", dtypes.uint8)
+
+
+@operator("cpu", function=False, moves=True, reason=_to_reason)
+def cpu(input, memory_format=None):
+    """On the CPU: itself."""
+    return to(input, dtypes.CPU, memory_format=memory_format)
+
+
+@operator("cuda", function=False)
+def cuda(input, device=None, non_blocking=False, memory_format=None):
+    """Refused: this build computes on the CPU."""
+    return to(input, "cuda")
+
+
+_TYPE_NAMES = {
+    "float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
+    "uint8": "Byte", "bool": "Bool",
+}  # fmt: skip
+
+
+@operator("type", function=False, moves=True, reason=_to_reason)
+def type_(input, dtype=None, non_blocking=False):
+    """Without an argument the name of the tensor's type ("torch.FloatTensor"), else the tensor converted to a dtype or such a name."""
+    if dtype is None:
+        return f"torch.{_TYPE_NAMES.get(input.dtype.name, input.dtype.scalar_name)}Tensor"
+    if isinstance(dtype, str):
+        names = {f"torch.{short}Tensor": long for long, short in _TYPE_NAMES.items()}
+        if dtype not in names:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = dtypes.names()[names[dtype]]
+    return to(input, as_dtype("type", dtype))
+
+
+@operator("type_as", function=False, moves=True, reason=_to_reason)
+def type_as(input, other):
+    """Converted to the dtype (and device) of another tensor."""
+    return to(input, check_tensor("type_as", other, "other"))
+
+
+# ---- repeats -----------------------------------------------------------------------------------------------------------------------
+
+
+@backward("Repeat")
+def RepeatBackward0(node, g):
+    extra = len(node.repeats) - len(node.self_sym_sizes)
+    sizes = (1,) * extra + tuple(node.self_sym_sizes)
+    pairs = [n for pair in zip(node.repeats, sizes) for n in pair]
+    folded = TABLE["sum"].call(reshape(g, tuple(pairs)), list(range(0, len(pairs), 2))) if pairs else g  # [r0, s0, r1, s1, ..] -> [s0, s1, ..]
+    return (reshape(folded, node.self_sym_sizes),)
+
+
+@operator("repeat", function=False, moves=True, reason=lambda inputs, outputs, args, kwargs: "repeat always copies; expand repeats without a copy")
+def repeat(input, *sizes, repeats=None):
+    """The tensor laid next to itself `repeats[d]` times along each dimension; more numbers than dimensions add leading ones. [a, b] -> [r0*a, r1*b]"""
+    repeats = integers("repeat", "repeats", sizes if repeats is None else (repeats,))
+    spec = input.spec
+    extra = len(repeats) - spec.ndim
+    if extra < 0:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    shape, strides = (1,) * extra + tuple(spec.shape), (0,) * extra + spec.strides
+    target = [r * n for r, n in zip(repeats, shape)]
+    if min(target, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(target)}: {target}")
+    out = empty(target, spec.dtype, spec.device)
+    if out.spec.numel and not spec.is_meta:
+        # Both as [r0, s0, r1, s1, …]: the source stands still along the repeats.
+        split = out.spec.layout.view([n for pair in zip(repeats, shape) for n in pair])
+        source = Layout.of(split.shape, [s for step in strides for s in (0, step)])
+        assign(wrap(spec.with_layout(split), out.mem, out.ptr), wrap(spec.with_layout(source), input.mem, input.ptr))
+    if tracking(input):
+        record(RepeatBackward0, (input,), out, repeats=repeats, self_sym_sizes=spec.shape)
+    return out
+
+
+@operator("tile", moves=True, reason=lambda inputs, outputs, args, kwargs: "tile always copies")
+def tile(input, *sizes, dims=None):
+    """`repeat`, with missing leading numbers taken as 1."""
+    dims = integers("tile", "dims", sizes if dims is None else (dims,))
+    return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
+
+
+@operator("repeat_interleave", moves=True, reason=lambda inputs, outputs, args, kwargs: "repeat_interleave always copies")
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each entry along `dim` (None: of the flattened tensor) repeated `repeats` times: a number, or one number an entry."""
+    if repeats is None:
+        repeats, input = input, TABLE["arange"].call(input.numel(), device=input.device)
+    if dim is None:
+        input, dim = flatten(input), 0
+    dim = wrap_dim(integer("repeat_interleave", "dim", dim), input.ndim)
+    if isinstance(repeats, (list, tuple)):
+        repeats = TABLE["tensor"].call(repeats)
+    if isinstance(repeats, Tensor) and repeats.numel() == 1:
+        repeats = repeats.item()
+    if not isinstance(repeats, Tensor):
+        count = integer("repeat_interleave", "repeats", repeats)
+        if count < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        _check_output_size(output_size, count * input.shape[dim])
+        spread = unsqueeze(input, dim + 1)  # [.., n, 1, ..]
+        copied = clone(expand(spread, (*input.shape[: dim + 1], count, *input.shape[dim + 1 :])), memory_format=contiguous_format)
+        return flatten(copied, dim, dim + 1)
+    from ..arrays import array_of, tensor_of
+
+    if repeats.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats.shape[0] != input.shape[dim]:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and input.size({dim}) = {input.shape[dim]}"
+        )
+    import numpy
+
+    counts = array_of(repeats)
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    index = tensor_of(numpy.repeat(numpy.arange(len(counts)), counts))
+    _check_output_size(output_size, index.numel())
+    return TABLE["index_select"].call(input, dim, index)
+
+
+def _check_output_size(output_size, found):
+    if output_size is not None and output_size != found:
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {found} but got {output_size}")
+
+
+# ---- flips, rolls, rotations -------------------------------------------------------------------------------------------------------
+
+_flip_plans = PlanCache()
+
+
+@backward("Flip")
+def FlipBackward0(node, g):
+    return (flip(g, node.dims),)
+
+
+@operator("flip", moves=True, reason=lambda inputs, outputs, args, kwargs: "strides cannot be negative, so a flip copies")
+def flip(input, *given, dims=None):
+    """The order of entries reversed along `dims`."""
+    dims = integers("flip", "dims", given if dims is None else (dims,))
+    spec = input.spec
+    chosen = wrap_dims(dims, spec.ndim) if dims else []
+    key = spec, tuple(chosen)
+    plan = _flip_plans.get(key)
+    if plan is None:
+        new = spec.with_layout(_dense_like(spec.layout))
+        walk = [-s if d in chosen else s for d, s in enumerate(spec.strides)]  # from the far end backwards
+        start = sum((spec.shape[d] - 1) * spec.strides[d] for d in chosen if spec.ndim) * spec.itemsize if spec.numel else 0
+        desc = None if spec.is_meta else build_copy(spec.itemsize, spec.shape, new.strides, walk, result_bytes=new.nbytes)
+        plan = _flip_plans.put(key, (desc, new, start))
+    out = run(plan[0], plan[1], input.ptr + plan[2])
+    if tracking(input):
+        record(FlipBackward0, (input,), out, dims=dims)
+    return out
+
+
+def _dense_like(layout: Layout) -> Layout:
+    from ..layout import result_strides
+
+    return result_strides(layout.shape, layout)
+
+
+@operator("fliplr", moves=True)
+def fliplr(input):
+    """The second dimension reversed."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+@operator("flipud", moves=True)
+def flipud(input):
+    """The first dimension reversed."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+@backward("Roll")
+def RollBackward0(node, g):
+    return (roll(g, tuple(-s for s in node.shifts), node.dims),)
+
+
+@operator("roll", moves=True, reason=lambda inputs, outputs, args, kwargs: "roll always copies")
+def roll(input, shifts, dims=None):
+    """Entries moved by `shifts` along `dims`, those that fall off the end coming in at the start; without dims, of the flattened tensor."""
+    shifts = integers("roll", "shifts", (shifts,))
+    dims = () if dims is None else integers("roll", "dims", (dims,))
+    spec = input.spec
+    if len(shifts) != len(dims) and (dims or len(shifts) != 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    out = _roll(input, shifts, dims)
+    if tracking(input):
+        record(RollBackward0, (input,), out, shifts=shifts, dims=dims)
+    return out
+
+
+def _roll(input, shifts, dims):
+    from ..autograd import no_grad
+
+    with no_grad():
+        if not dims:
+            return reshape(_roll(flatten(input), shifts, (0,)), input.shape) if input.ndim != 1 else _roll(input, shifts, (0,))
+        out = empty(input.shape, input.dtype, input.device)
+        if not input.spec.numel:
+            return out
+        total: dict[int, int] = {}
+        for shift, d in zip(shifts, (wrap_dim(d, input.ndim) for d in dims)):
+            total[d] = (total.get(d, 0) + shift) % (input.shape[d] if input.ndim else 1)
+        moving = [(d, shift) for d, shift in total.items() if shift]
+        for halves in product((False, True), repeat=len(moving)):  # each moved dimension falls into two blocks
+            target, source = out, input
+            for (d, shift), wraps in zip(moving, halves):
+                n = input.shape[d]
+                target = slice_(target, d, 0, shift) if wraps else slice_(target, d, shift, n)
+                source = slice_(source, d, n - shift, n) if wraps else slice_(source, d, 0, n - shift)
+            assign(target, source)
+        return out
+
+
+@backward("Rot90")
+def Rot90Backward0(node, g):
+    return (rot90(g, -node.k, node.dims),)
+
+
+@operator("rot90", moves=True, reason=lambda inputs, outputs, args, kwargs: "rot90 always copies")
+def rot90(input, k=1, dims=(0, 1)):
+    """Rotated by k quarter turns in the plane of `dims`, from the first towards the second."""
+    from ..autograd import no_grad
+
+    k, dims = integer("rot90", "k", k), integers("rot90", "dims", (dims,))
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    a, b = (wrap_dim(d, input.ndim) for d in dims)
+    if a == b:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    with no_grad():
+        turns = k % 4
+        if turns == 0:
+            out = self_copy(input, None, Layout.contiguous(input.shape))
+        elif turns == 2:
+            out = flip(input, dims)
+        else:
+            flipped = flip(input, (dims[1] if turns == 1 else dims[0],))
+            out = wrap(flipped.spec.with_layout(flipped.spec.layout.transpose(a, b)), flipped.mem, flipped.ptr)
+    if tracking(input):
+        record(Rot90Backward0, (input,), out, k=k, dims=dims)
+    return out
+
+
+# ---- diagonals -----------------------------------------------------------------------------------------------------------------------
+
+
+@backward("DiagEmbed")
+def DiagEmbedBackward0(node, g):
+    return (diagonal(g, node.offset, node.dim1, node.dim2),)
+
+
+@operator("diag_embed")
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """Matrices with the input's last dimension on a diagonal, zero elsewhere. [.., n] -> [.., n+|offset|, n+|offset|]"""
+    ndim = input.ndim + 1
+    a, b = wrap_dim(integer("diag_embed", "dim1", dim1), ndim), wrap_dim(integer("diag_embed", "dim2", dim2), ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    side = input.shape[-1] + abs(offset)
+    sizes = list(input.shape[:-1])
+    for d in sorted((a, b)):
+        sizes.insert(d, side)
+    out = place_back(input.detach() if input._tracked else input, tuple(sizes), diagonal, offset, a, b)
+    if tracking(input):
+        record(DiagEmbedBackward0, (input,), out, offset=offset, dim1=dim1, dim2=dim2)
+    return out
+
+
+@backward("DiagonalBackward0_copy")
+def DiagonalBackward0_copy(node, g):
+    return (place_back(g, node.self_sym_sizes, diagonal, node.offset, node.dim1, node.dim2),)
+
+
+@operator("diag", moves=True, reason=lambda inputs, outputs, args, kwargs: "diag copies; diagonal() is a view")
+def diag(input, diagonal=0):
+    """A matrix's diagonal as a copy, or the matrix with a vector on its diagonal. [n, m] -> [min(n, m)]; [n] -> [n, n]"""
+    if input.ndim == 1:
+        return diag_embed(input, diagonal)
+    if input.ndim != 2:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    spec = input.spec
+    layout, offset = spec.layout.diagonal(diagonal, 0, 1)
+    part = wrap(spec.with_layout(layout), input.mem, input.ptr + offset * spec.itemsize)
+    out = self_copy(part, None, Layout.contiguous(layout.shape))
+    if tracking(input):
+        record(DiagonalBackward0_copy, (input,), out, offset=diagonal, dim1=0, dim2=1, self_sym_sizes=spec.shape)
+    return out

@@ -1,0 +1,377 @@
+"""Operators that make tensors from shapes, numbers and ranges: empty, zeros, ones, full, arange, linspace, eye, and their _like and new_ forms.
+
+Tensors made from data (lists, arrays, buffers), and values read out of tensors, are in data.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..autograd import no_grad
+from ..dispatch import PlanCache, run
+from ..dtypes import DType, resolve_device
+from ..kernels import expr as E
+from ..kernels.map import build_map
+from ..layout import INT64_MAX, Layout, StorageLayout, preserve_format, result_strides
+from ..layout import strided as strided_layout
+from ..tensor import Spec, Tensor, empty_of
+from .copies import as_dtype, layout_for
+from .table import TABLE, operator
+from .views import check_tensor, integer, integers
+from .writes import fill, fill_descriptor, number_for
+
+# ---- what every factory takes -----------------------------------------------------------------------------------------------
+
+
+def options(name: str, dtype: Any, device: Any, layout: Any = None, pin_memory: Any = False, default: DType | None = None) -> tuple[DType, Any]:
+    """(dtype, device) of a factory's arguments, checked. default: the dtype when none is given (None: the default dtype)."""
+    if layout is not None and layout is not strided_layout:
+        kind = "torch.layout" if isinstance(layout, StorageLayout) else type(layout).__name__
+        raise NotImplementedError(f"{name}(): layout {layout} ({kind}) is not supported: tensors here are dense, layout=torch.strided")
+    if pin_memory:
+        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")
+    dtype = (default or dtypes.get_default_dtype()) if dtype is None else as_dtype(name, dtype)
+    if dtype.is_complex:
+        raise NotImplementedError(f"{name}(): {dtype} is not supported yet: keep real and imaginary parts in two tensors, or in a last dimension of size 2")
+    return dtype, resolve_device(device)
+
+
+def sizes_of(name: str, given: tuple, size: Any = None) -> tuple[int, ...]:
+    """A factory's shape: numbers, or one tuple or list. Raises for a missing or negative size."""
+    if size is not None:
+        given = (size,)
+    if not given:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    if len(given) == 1 and not isinstance(given[0], (tuple, list)) and not hasattr(given[0], "__index__"):
+        raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(given[0]).__name__}")
+    shape = integers(name, "size", given)
+    if shape and min(shape) < 0:
+        if name in ("zeros", "ones"):
+            raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
+
+
+def spec_of(shape: tuple, dtype: DType, device: Any, memory_format: Any = None) -> Spec:
+    """The spec of a fresh tensor. Raises RuntimeError when its bytes cannot be counted in 64 bits."""
+    if math.prod(shape) * dtype.itemsize > INT64_MAX:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    layout = Layout.contiguous(shape) if memory_format is None or memory_format is preserve_format else memory_format.layout(shape)
+    return Spec.of(layout, dtype, device)
+
+
+_full_plans = PlanCache()
+
+
+def full_of(spec: Spec, value: Any) -> Tensor:
+    """A fresh tensor of a spec with every element `value`."""
+    if spec.is_meta:
+        return empty_of(spec)
+    if spec.dtype.code < 0:
+        if value == 0:
+            return _zero_bytes(spec)
+        raise NotImplementedError(f"\"fill\" not implemented for '{spec.dtype.scalar_name}': make a float32 tensor")
+    desc = _full_plans.get(spec)
+    if desc is None:
+        desc = _full_plans.put(spec, fill_descriptor(spec, max(spec.layout.span * spec.itemsize, 1)))
+    return run(desc, spec, number_for(spec.dtype, value))
+
+
+def _zero_bytes(spec: Spec) -> Tensor:
+    from ..kernels.native import fill_bytes
+
+    out = empty_of(spec)
+    fill_bytes(out.mem.data, 0, out.mem.nbytes)
+    return out
+
+
+def finish(name: str, out: Tensor, requires_grad: bool, target: Tensor | None = None) -> Tensor:
+    """The last step of a factory: `requires_grad=`, and `out=`."""
+    if target is not None:
+        if target.shape != out.shape:
+            TABLE["resize_"].call(target, tuple(out.shape))
+        with no_grad():
+            return TABLE["copy_"].call(target, out)
+    if requires_grad:
+        if not out.dtype.is_floating_point:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        out._tracked = True
+    return out
+
+
+# ---- from a shape -----------------------------------------------------------------------------------------------------------
+
+
+@operator("empty", method=False)
+def empty(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
+    """A tensor of a shape with undefined elements."""
+    dtype, device = options("empty", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
+    made = empty_of(spec_of(sizes_of("empty", size_given, size), dtype, device, memory_format))
+    return finish("empty", made, requires_grad, out)
+
+
+def _constant(name: str, value: int):
+    @operator(name, method=False)
+    def make(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+        dtype, device = options(name, dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
+        return finish(name, full_of(spec_of(sizes_of(name, size_given, size), dtype, device), value), requires_grad, out)
+
+    make.__doc__ = f"A tensor of a shape with every element {value}."
+    return make
+
+
+zeros = _constant("zeros", 0)
+ones = _constant("ones", 1)
+
+
+@operator("full", method=False)
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of a shape with every element `fill_value`, whose type (bool, int, float) gives the dtype unless one is given."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    inferred = _fill_dtype("full", fill_value)
+    dtype, device = options("full", dtype if out is None or dtype else out.dtype, device, layout, pin_memory, default=inferred)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return finish("full", full_of(spec_of(sizes_of("full", (size,)), dtype, device), value), requires_grad, out)
+
+
+def _fill_dtype(name: str, value: Any) -> DType:
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise TypeError(f"{name}(): argument 'fill_value' (position 2) must be Number, not Tensor")
+        return value.dtype
+    if not isinstance(value, (bool, int, float, complex)) and not hasattr(value, "dtype"):
+        raise TypeError(f"{name}(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
+    return dtypes.scalar_dtype(value)
+
+
+@operator("empty_strided", method=False)
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor with undefined elements and given strides (in elements)."""
+    dtype, device = options("empty_strided", dtype, device, layout, pin_memory)
+    size, stride = sizes_of("empty_strided", (size,)), integers("empty_strided", "stride", (stride,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    return finish("empty_strided", empty_of(Spec.of(Layout.of(size, stride), dtype, device)), requires_grad)
+
+
+# ---- like another tensor ------------------------------------------------------------------------------------------------------
+
+
+def like_spec(name: str, input: Any, dtype: Any, device: Any, layout: Any, memory_format: Any) -> Spec:
+    """The spec of a fresh tensor shaped as `input`: its dtype, device and order of dimensions unless told otherwise."""
+    spec = check_tensor(name, input).spec
+    if dtype is None and device is None and layout is None and memory_format is None and spec.is_contiguous:
+        return spec
+    dtype, device = options(name, dtype, spec.device if device is None else device, layout, default=spec.dtype)
+    return Spec.of(layout_for(name, input, memory_format) or result_strides(spec.shape, spec.layout), dtype, device)
+
+
+@operator("empty_like", method=False)
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """A tensor shaped as `input` with undefined elements."""
+    return finish("empty_like", empty_of(like_spec("empty_like", input, dtype, device, layout, memory_format)), requires_grad)
+
+
+@operator("zeros_like", method=False)
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """A tensor shaped as `input` with every element 0."""
+    return finish("zeros_like", full_of(like_spec("zeros_like", input, dtype, device, layout, memory_format), 0), requires_grad)
+
+
+@operator("ones_like", method=False)
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """A tensor shaped as `input` with every element 1."""
+    return finish("ones_like", full_of(like_spec("ones_like", input, dtype, device, layout, memory_format), 1), requires_grad)
+
+
+@operator("full_like", method=False)
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """A tensor shaped as `input` with every element `fill_value`."""
+    _fill_dtype("full_like", fill_value)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return finish("full_like", full_of(like_spec("full_like", input, dtype, device, layout, memory_format), value), requires_grad)
+
+
+def _new_form(name: str, factory: Any):
+    @operator(name, function=False)
+    def make(self, *given, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        own = self.dtype if dtype is None else dtype
+        shape = sizes_of(name, given, size)
+        return factory(shape, dtype=own, device=self.device if device is None else device, requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
+
+    make.__doc__ = f"`torch.{name[4:]}` with this tensor's dtype and device."
+    return make
+
+
+for _name, _factory in (("new_empty", empty), ("new_zeros", zeros), ("new_ones", ones)):
+    _new_form(_name, _factory)
+
+
+@operator("new_full", function=False)
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """`torch.full` with this tensor's dtype and device."""
+    device = self.device if device is None else device
+    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
+
+
+@operator("new_empty_strided", function=False)
+def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """`torch.empty_strided` with this tensor's dtype and device."""
+    device = self.device if device is None else device
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+# ---- ranges ---------------------------------------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> int | float:
+    """A Python number from a number or a tensor of one element."""
+    if isinstance(value, Tensor):
+        return value.item()
+    if isinstance(value, (bool, int, float)):
+        return int(value) if isinstance(value, bool) else value
+    if isinstance(value, complex):
+        raise NotImplementedError("ranges of complex numbers are not supported yet")
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    raise TypeError(f"a number is needed here, not {type(value).__name__}")
+
+
+_range_plans = PlanCache()
+
+
+def _generate(name: str, spec: Spec, function: Any, *numbers) -> Tensor:
+    """A fresh vector of `function(position, *numbers)`, computed in float64 where a number is a float, else in int64."""
+    if spec.is_meta:
+        return empty_of(spec)
+    if spec.dtype.code < 0:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{spec.dtype.scalar_name}': make a float32 tensor")
+    kinds = tuple("f64" if isinstance(n, float) else "i64" for n in numbers)
+    key = name, spec, kinds
+    desc = _range_plans.get(key)
+    if desc is None:
+        expression = E.trace(function, 1 + len(numbers))
+        ins = [("index", 0), *(("param", kind) for kind in kinds)]
+        compute = (dtypes.float64 if "f64" in kinds else None, *(None for _ in kinds))
+        desc = _range_plans.put(key, build_map(expression, [(spec.dtype, spec.layout)], ins, compute=compute, result_bytes=max(spec.nbytes, 1)))
+    return run(desc, spec, *numbers)
+
+
+@operator("arange", method=False)
+def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """start, start + step, … below `end`: `arange(end)`, `arange(start, end)`, `arange(start, end, step)`. int64 when all are integers, else the default float."""
+    if end is None:
+        if start is None:
+            raise TypeError("arange() missing required argument 'end'")
+        start, end = 0, start
+    start, end, step = plain(0 if start is None else start), plain(end), plain(step)
+    whole = all(isinstance(value, int) for value in (start, end, step))
+    inferred = dtypes.int64 if whole else None
+    dtype, device = options("arange", dtype if out is None or dtype else out.dtype, device, layout, pin_memory, default=inferred)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * (1 if step > 0 else -1) < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if not dtype.is_floating_point and not whole:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero")
+        whole = True
+    length = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    if dtype.is_floating_point:
+        start, step = float(start), float(step)
+    spec = spec_of((int(length),), dtype, device)
+    return finish("arange", _generate("arange", spec, lambda i, first, by: first + i * by, start, step), requires_grad, out)
+
+
+@operator("range", method=False)
+def range_(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """`arange` with `end` included. Deprecated in favour of arange."""
+    import warnings
+
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. Instead, use "
+        "torch.arange, which produces values in [start, end).",
+        stacklevel=3,
+    )
+    if end is None:
+        start, end = 0, start
+    start, end, step = float(plain(start)), float(plain(end)), float(plain(step))
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * (1 if step > 0 else -1) < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    dtype, device = options("range", dtype, device, layout)
+    spec = spec_of((math.floor((end - start) / step) + 1,), dtype, device)
+    return finish("range", _generate("arange", spec, lambda i, first, by: first + i * by, start, step), requires_grad, out)
+
+
+def _steps(name: str, steps: Any) -> int:
+    count = integer(name, "steps", steps)
+    if count < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return count
+
+
+def _line(i, first, last, by, half, top):
+    """Point i of a line, from the nearer end, so that both ends are met exactly."""
+    return E.where(i < half, first + i * by, last - (top - i) * by)
+
+
+@operator("linspace", method=False)
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """`steps` numbers from `start` to `end`, both included, evenly spaced."""
+    start, end, count = plain(start), plain(end), _steps("linspace", steps)
+    dtype, device = options("linspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
+    spec = spec_of((count,), dtype, device)
+    return finish("linspace", _generate("linspace", spec, _line, *_line_numbers(start, end, count, dtype)), requires_grad, out)
+
+
+def _line_numbers(start, end, count: int, dtype: DType):
+    """The parameters of `_line`, in the precision in which PyTorch computes the line."""
+    step = (end - start) / (count - 1) if count > 1 else 0.0
+    if dtype.is_floating_point and dtype.itemsize < 8:
+        import ctypes
+
+        step = ctypes.c_float(step).value
+    return float(start), float(end), float(step), float(count // 2 if count > 1 else 1), float(count - 1)
+
+
+@operator("logspace", method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """`base` to the powers `linspace(start, end, steps)`."""
+    start, end, count = plain(start), plain(end), _steps("logspace", steps)
+    dtype, device = options("logspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
+    spec = spec_of((count,), dtype, device)
+    numbers = *_line_numbers(start, end, count, dtypes.float64), float(plain(base))
+    made = _generate("logspace", spec, lambda i, first, last, by, half, top, b: b ** _line(i, first, last, by, half, top), *numbers)
+    return finish("logspace", made, requires_grad, out)
+
+
+@operator("eye", method=False)
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """The identity matrix: ones on the main diagonal. [n, m or n]"""
+    n = integer("eye", "n", n)
+    m = n if m is None else integer("eye", "m", m)
+    for name, value in (("n", n), ("m", m)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    dtype, device = options("eye", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
+    made = full_of(spec_of((n, m), dtype, device), 0)
+    if n and m:
+        with no_grad():
+            fill(TABLE["diagonal"].call(made), 1)
+    return finish("eye", made, requires_grad, out)
+
+
+from . import data  # noqa: E402, F401  (registers the rest of the family)
+from .data import as_tensor, asarray, from_numpy, frombuffer, scalar_tensor, tensor  # noqa: E402, F401
+
+layout = StorageLayout
+strided = strided_layout
+__all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "layout", "scalar_tensor", "strided", "tensor"]

@@ -1,0 +1,503 @@
+"""Tensors from data (numbers, nested lists, arrays, buffers), and data out of tensors (item, tolist, numpy, iteration, comparisons of whole tensors).
+
+Factories that need only a shape are in create.py.
+"""
+
+from __future__ import annotations
+
+from array import array
+from operator import index as as_index
+from typing import Any
+
+from .. import dtypes
+from ..arrays import array_of, read_rows, tensor_of
+from ..autograd import no_grad
+from ..dtypes import DType, resolve_device
+from ..kernels.native import new_storage, read_scalar, wrap_storage
+from ..layout import Layout
+from ..printing import tensor_format, tensor_repr
+from ..tensor import Spec, Tensor, empty_of, wrap
+from .copies import as_dtype, to_copy
+from .create import finish, full_of, options, spec_of
+from .elementwise import self_copy
+from .table import TABLE, operator
+from .views import check_tensor, select
+from .writes import number_for
+
+# ---- nested sequences -----------------------------------------------------------------------------------------------------
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple, range, bytearray)) or hasattr(value, "__len__") and hasattr(value, "__getitem__") and not hasattr(value, "keys")
+
+
+def _measure(data: Any) -> tuple[int, ...]:
+    """The shape that a nested sequence has along its first entries."""
+    shape: list[int] = []
+    while not isinstance(data, (str, bytes)):
+        if isinstance(data, Tensor) or type(data).__module__ == "numpy":
+            return (*shape, *data.shape)
+        if not _is_sequence(data):
+            break
+        shape.append(len(data))
+        if len(shape) > 64:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+        if not shape[-1]:
+            break
+        data = data[0]
+    if isinstance(data, (str, bytes)) and shape and isinstance(data, str):
+        raise ValueError(f"too many dimensions '{type(data).__name__}'")
+    return tuple(shape)
+
+
+def _flatten(data: Any, shape: tuple[int, ...]) -> list:
+    """All numbers of a nested sequence of this shape, in order."""
+    rows = [data]
+    for dim, size in enumerate(shape):
+        deeper: list = []
+        for row in rows:
+            if isinstance(row, Tensor) or type(row).__module__ == "numpy" and getattr(row, "ndim", 0):
+                row = row.tolist()
+            elif not _is_sequence(row):
+                raise TypeError("not a sequence")
+            if len(row) != size:
+                raise ValueError(f"expected sequence of length {size} at dim {dim} (got {len(row)})")
+            deeper.extend(row)
+        rows = deeper
+    return rows
+
+
+def _numbers(flat: list) -> tuple[list, DType | None]:
+    """The entries as Python numbers, and the dtype they ask for (None for no entries)."""
+    kinds = set(map(type, flat))
+    if kinds <= {float}:
+        return flat, dtypes.get_default_dtype() if kinds else None
+    if kinds <= {int, bool}:
+        return flat, dtypes.int64 if int in kinds else dtypes.bool_
+    if kinds <= {int, bool, float}:
+        return flat, dtypes.get_default_dtype()
+    found: DType | None = None
+    values = []
+    for value in flat:
+        one, value = _number(value)
+        found = one if found is None else dtypes.promote(found, one)
+        values.append(value)
+    return values, found
+
+
+def _number(value: Any) -> tuple[DType, Any]:
+    if isinstance(value, Tensor):
+        if value.numel() != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return value.dtype, value.item()
+    if isinstance(value, complex) and type(value).__module__ != "numpy":
+        raise NotImplementedError("complex numbers are not supported yet: keep real and imaginary parts in two tensors")
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+    if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
+        return dtypes.from_numpy_dtype(value.dtype), value.item()
+    if isinstance(value, (bool, int, float)):
+        return dtypes.scalar_dtype(value), value
+    if _is_sequence(value):
+        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
+    if hasattr(value, "__index__"):
+        return dtypes.int64, as_index(value)
+    if hasattr(value, "__float__"):
+        return dtypes.get_default_dtype(), float(value)
+    raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def _pack(numbers: list, dtype: DType) -> array | bytes:
+    """The numbers as memory of `dtype` (one that the struct letters know). Raises RuntimeError where one does not fit."""
+    if dtype is dtypes.bool_:
+        return bytes(map(bool, numbers))
+    letter = dtype.format
+    assert letter is not None
+    if dtype.is_floating_point:
+        try:
+            return array(letter, numbers)
+        except OverflowError:
+            raise OverflowError("int too large to convert to float") from None
+    try:
+        return array(letter, numbers)
+    except (TypeError, OverflowError):  # floats, or a number that needs PyTorch's verdict
+        names = {d.name: d.name for d in dtypes.all_dtypes()}
+        values = []
+        for value in numbers:
+            if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+                raise ValueError("Overflow when unpacking long long") from None
+            values.append(number_for(dtype, value, names))
+        return array(letter, [v % 2**64 if letter == "Q" else v for v in values])
+
+
+def _from_numbers(numbers: list, shape: tuple[int, ...], dtype: DType, device: Any) -> Tensor:
+    packed_as = dtype if dtype.format and dtype.format != "e" else dtypes.float32
+    spec = spec_of(shape, packed_as, dtypes.CPU)
+    packed = _pack(numbers, packed_as)
+    mem = new_storage(spec.nbytes)
+    if spec.nbytes:
+        memoryview(mem)[: spec.nbytes] = memoryview(packed).cast("B")
+    made = wrap(spec, mem, mem.data)
+    return made if dtype is packed_as and device is dtypes.CPU else _moved(made, dtype, device)
+
+
+def _moved(t: Tensor, dtype: DType, device: Any) -> Tensor:
+    with no_grad():
+        return to_copy(t, dtype, device)
+
+
+@operator("tensor", method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor with a copy of `data`: a number, nested lists or tuples of numbers, an array, or another tensor.
+
+    The dtype follows from the data: bool, int64, the default float, or the array's own. Raises ValueError where lists differ in length.
+    """
+    chosen, place = options("tensor", dtype, device, pin_memory=pin_memory)
+    wanted = None if dtype is None else chosen
+    return finish("tensor", _build(data, wanted, place, "tensor"), requires_grad)
+
+
+def _build(data: Any, dtype: DType | None, device: Any, name: str) -> Tensor:
+    kind = type(data)
+    if kind is float or kind is int or kind is bool:
+        numbers, found = [data], dtypes.scalar_dtype(data)
+        return _from_numbers(numbers, (), dtype or found, device)
+    if isinstance(data, Tensor):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            stacklevel=5,
+        )
+        return _moved(data, dtype or data.dtype, data.device if device is dtypes.CPU and data.is_meta else device)
+    if _is_array(data):
+        return _copy_array(data, dtype, device)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if isinstance(data, complex):
+        raise NotImplementedError("complex numbers are not supported yet: keep real and imaginary parts in two tensors")
+    if not _is_sequence(data):
+        if hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
+            import numpy
+
+            return _copy_array(numpy.asarray(data), dtype, device)
+        one, value = _number(data)
+        return _from_numbers([value], (), dtype or one, device)
+    shape = _measure(data)
+    numbers, inferred = _numbers(_flatten(data, shape))
+    if dtype is not None and dtype.is_floating_point or dtype is None and inferred is not None and inferred.is_floating_point:
+        return _from_numbers(numbers, shape, dtype or inferred, device)  # type: ignore[arg-type]
+    return _from_numbers(numbers, shape, dtype or inferred or dtypes.get_default_dtype(), device)
+
+
+def _is_array(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "numpy" and hasattr(data, "dtype")
+
+
+def _copy_array(data: Any, dtype: DType | None, device: Any) -> Tensor:
+    import numpy
+
+    data = numpy.asarray(data)
+    if not data.dtype.isnative:
+        data = data.astype(data.dtype.newbyteorder("="))
+    if data.dtype.name not in dtypes._ALL:
+        dtypes.from_numpy_dtype(data.dtype)
+    if dtype is not None and dtype.code < 0:
+        data = data.astype(dtype.numpy)
+    shared = tensor_of(numpy.array(data, order="C", copy=True))
+    return shared if dtype in (None, shared.dtype) and device is dtypes.CPU else _moved(shared, dtype or shared.dtype, device)
+
+
+def as_tensor(data, dtype=None, device=None):
+    """A tensor over `data` where that needs no copy (a tensor, a NumPy array of the same dtype), else a new one."""
+    wanted = None if dtype is None else as_dtype("as_tensor", dtype)
+    if isinstance(data, Tensor):
+        return TABLE["to"].call(data, dtype=wanted, device=device)
+    place = resolve_device(device)
+    if _is_array(data) and getattr(data, "ndim", 0) and data.flags.writeable:
+        shared = tensor_of(data)
+        return shared if wanted in (None, shared.dtype) and place is dtypes.CPU else _moved(shared, wanted or shared.dtype, place)
+    return _build(data, wanted, place, "as_tensor")
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor from a tensor, an array, an object with the buffer protocol, or nested sequences; shares memory where it can unless `copy` is True.
+
+    Raises ValueError when `copy` is False and a copy would be needed.
+    """
+    wanted = None if dtype is None else as_dtype("asarray", dtype)
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        made = frombuffer(obj, dtype=wanted or dtypes.get_default_dtype())
+    elif isinstance(obj, Tensor) or _is_array(obj) and getattr(obj, "ndim", 0):
+        made = as_tensor(obj, wanted, device)
+        source = obj if isinstance(obj, Tensor) else tensor_of(obj)
+        if copy is False and made.ptr != source.ptr:
+            raise ValueError("can't alias tensor: the requested dtype or device needs a copy")
+        copy = copy and made.ptr == source.ptr
+    else:
+        if copy is False:
+            raise ValueError(f"can't alias arbitrary sequence into a tensor: {type(obj).__name__} holds no array memory")
+        made, copy = _build(obj, wanted, resolve_device(device), "asarray"), None
+    if copy:
+        made = self_copy(made)
+    return finish("asarray", made.detach() if requires_grad and made._tracked else made, requires_grad)
+
+
+def from_numpy(ndarray):
+    """A tensor over the memory of a NumPy array: a write to one is seen in the other."""
+    if type(ndarray).__name__ not in ("ndarray", "memmap") and not (hasattr(ndarray, "flags") and hasattr(ndarray, "strides") and hasattr(ndarray, "base") and _is_ndarray(ndarray)):
+        kind = type(ndarray)
+        raise TypeError(f"expected np.ndarray (got {kind.__name__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__name__}'})")
+    if not ndarray.flags.writeable:
+        import warnings
+
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result in "
+            "undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor.",
+            stacklevel=2,
+        )
+    return tensor_of(ndarray)
+
+
+def _is_ndarray(value: Any) -> bool:
+    import numpy
+
+    return isinstance(value, numpy.ndarray)
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A vector over the memory of an object with the buffer protocol: `count` elements (-1: all) from byte `offset`."""
+    import numpy
+
+    flat = numpy.frombuffer(buffer, numpy.uint8)
+    size, item = flat.nbytes, dtype.itemsize
+    if size == 0 or count == 0:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+    if count < 0:
+        if (size - offset) % item:
+            raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})")
+        count = (size - offset) // item
+    if offset + count * item > size:
+        raise ValueError(f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than actual buffer length ({size} bytes)")
+    mem = wrap_storage(flat.__array_interface__["data"][0] + offset, count * item, flat)
+    return finish("frombuffer", wrap(Spec.of(Layout.contiguous((count,)), dtype, dtypes.CPU), mem, mem.data), requires_grad)
+
+
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False):
+    """A 0-d tensor of a number, in the default dtype unless one is given."""
+    chosen, place = options("scalar_tensor", dtype, device, layout)
+    return finish("scalar_tensor", full_of(spec_of((), chosen, place), s.item() if isinstance(s, Tensor) else s), requires_grad)
+
+
+@operator("new_tensor", function=False)
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """`torch.tensor` with this tensor's dtype and device."""
+    wanted = self.dtype if dtype is None else as_dtype("new_tensor", dtype)
+    return finish("new_tensor", _build(data, wanted, resolve_device(self.device if device is None else device), "new_tensor"), requires_grad)
+
+
+@operator("new", function=False)
+def new(self, *args):
+    """An undefined tensor of a shape, or one of data, with this tensor's dtype and device."""
+    if len(args) == 1 and not isinstance(args[0], (int, tuple)):
+        return new_tensor(self, args[0])
+    return TABLE["new_empty"].call(self, *(args or (0,)))
+
+
+# ---- out of a tensor ------------------------------------------------------------------------------------------------------------
+
+
+def item(self):
+    """The one element as a Python number. Raises RuntimeError for any other number of elements."""
+    spec = self.spec
+    if spec.numel != 1:
+        raise RuntimeError(f"a Tensor with {spec.numel} elements cannot be converted to Scalar")
+    if spec.is_meta:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    if spec.dtype.code >= 0:
+        return read_scalar(spec.dtype.code, self.ptr)
+    return array_of(self).astype("float32" if spec.dtype.is_floating_point else spec.dtype.numpy).item()
+
+
+def tolist(self):
+    """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+    return read_rows(self)
+
+
+def _bool(self) -> bool:
+    numel = self.spec.numel
+    if numel != 1:
+        kind = "no values" if numel == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {kind} is ambiguous")
+    return bool(item(self))
+
+
+def _convert(kind: Any):
+    def convert(self):
+        if self.spec.numel != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return kind(item(self))
+
+    return convert
+
+
+def _index(self) -> int:
+    spec = self.spec
+    if spec.numel != 1 or spec.dtype.is_floating_point or spec.dtype.is_complex:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(item(self))
+
+
+def _len(self) -> int:
+    if self.spec.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return self.spec.shape[0]
+
+
+def _iter(self):
+    if self.spec.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    unbind = TABLE.get("unbind")
+    return iter(unbind.call(self, 0) if unbind else [select(self, 0, i) for i in range(self.spec.shape[0])])
+
+
+def _contains(self, element) -> bool:
+    if not isinstance(element, (Tensor, bool, int, float, complex)):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+    return bool(TABLE["any"].call(TABLE["eq"].call(self, element)))
+
+
+def numpy(self, *, force=False):
+    """A NumPy array over the same memory. Raises RuntimeError for a tensor that requires grad, unless `force` is True."""
+    if self.is_meta:
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    if self._tracked and not force:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self.dtype is dtypes.bfloat16 or self.dtype.code < 0:
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
+    return array_of(self)
+
+
+def _array(self, dtype=None, copy=None):
+    found = numpy(self)
+    if dtype is not None and found.dtype != dtype:
+        if copy is False:
+            raise ValueError("a copy is needed to convert the tensor's dtype, but copy=False was asked for")
+        return found.astype(dtype)
+    return found.copy() if copy else found
+
+
+def _deepcopy(self, memo):
+    if self._node is not None:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were attempting to deepcopy a "
+            "module, this may be because of a torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    with no_grad():
+        copied = _copy_storage(self, memo)
+    copied.__class__ = type(self)
+    copied._tracked = self._tracked
+    memo[id(self)] = copied
+    if self._grad is not None:
+        copied._grad = _deepcopy(self._grad, memo)
+    for name, value in vars(self).items():
+        if name not in vars(copied) and not name.startswith("_"):
+            import copy
+
+            setattr(copied, name, copy.deepcopy(value, memo))
+    return copied
+
+
+def _copy_storage(t: Tensor, memo: dict) -> Tensor:
+    """t over a copy of its whole storage, which other tensors copied with the same memo share."""
+    key = ("storage", id(t.mem))
+    mem = memo.get(key)
+    if mem is None:
+        if t.is_meta:
+            mem = wrap_storage(0, t.mem.nbytes, None)
+        else:
+            mem = new_storage(t.mem.nbytes)
+            if t.mem.nbytes:
+                memoryview(mem)[: t.mem.nbytes] = memoryview(t.mem)[: t.mem.nbytes]
+        memo[key] = mem
+    return wrap(t.spec, mem, mem.data + t.ptr - t.mem.data)
+
+
+def _reduce(self):
+    data = b"" if self.is_meta or not self.numel() else bytes(memoryview(self.detach().contiguous().mem))
+    if not self.is_meta and self.numel():
+        flat = TABLE["contiguous"].call(self.detach())
+        start = flat.ptr - flat.mem.data
+        data = bytes(memoryview(flat.mem)[start : start + flat.nbytes])
+    return _rebuild, (data, tuple(self.shape), self.dtype, str(self.device), self._tracked and self._node is None)
+
+
+def _rebuild(data: bytes, shape: tuple, dtype: DType, device: str, requires_grad: bool) -> Tensor:
+    out = empty_of(spec_of(shape, dtype, resolve_device(device)))
+    if data:
+        memoryview(out.mem)[: len(data)] = data
+    out._tracked = requires_grad
+    return out
+
+
+_METHODS = {
+    "item": item, "tolist": tolist, "numpy": numpy, "__bool__": _bool, "__int__": _convert(int), "__float__": _convert(float), "__complex__": _convert(complex),
+    "__index__": _index, "__len__": _len, "__iter__": _iter, "__contains__": _contains, "__array__": _array, "__deepcopy__": _deepcopy, "__reduce__": _reduce,
+    "layout": property(lambda self: _strided(), doc="torch.strided: elements lie in memory by strides."),
+    "__repr__": tensor_repr, "__format__": tensor_format,
+    "is_same_size": lambda self, other: self.shape == other.shape,
+    "__reversed__": lambda self: TABLE["flip"].call(self, tuple(range(self.ndim))) if self.ndim else self,
+}  # fmt: skip
+for _name, _method in _METHODS.items():
+    setattr(Tensor, _name, _method)
+
+
+def _strided():
+    from ..layout import strided
+
+    return strided
+
+
+# ---- comparisons of whole tensors -------------------------------------------------------------------------------------------------
+
+
+@operator("equal")
+def equal(input, other):
+    """Whether two tensors have the same shape and elements."""
+    check_tensor("equal", other, "other")
+    if input.shape != other.shape:
+        return False
+    return bool(TABLE["all"].call(TABLE["eq"].call(input.detach(), other.detach())))
+
+
+@operator("isclose")
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, and NaNs with `equal_nan`."""
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    call = lambda name, *args: TABLE[name].call(*args)  # noqa: E731
+    close = call("eq", input, other)
+    if equal_nan and input.dtype.is_floating_point:
+        close = call("logical_or", close, call("logical_and", call("isnan", input), call("isnan", other)))
+    if rtol == 0 and atol == 0:
+        return close
+    if not input.dtype.is_floating_point:
+        input, other = input.to(dtypes.float64), other.to(dtypes.float64)
+    error = call("abs", call("sub", input, other))
+    allowed = call("add", call("abs", call("mul", other, rtol)), atol)
+    finite = call("logical_and", call("isfinite", error), call("le", error, allowed))
+    return call("logical_or", close, finite)
+
+
+@operator("allclose")
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close in the sense of `isclose`."""
+    return bool(TABLE["all"].call(isclose(input.detach(), other.detach(), rtol, atol, equal_nan)))

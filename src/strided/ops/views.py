@@ -1,0 +1,493 @@
+"""Operators that return a window of their input's memory: no element is touched. Each caches the result's layout in the input's spec.
+
+Holds the view operators and their gradients. Copies (reshape's fallback, clone, repeat, flip, …) are in copies.py, combinations in shape.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+from .. import errors
+from ..autograd import backward
+from ..autograd.graph import record_view
+from ..layout import Layout, infer_size, wrap_dim
+from ..tensor import Spec, Tensor
+from .table import TABLE, operator
+
+_new = object.__new__
+_CACHE_LIMIT = 4096  # plans kept a spec; then its cache is emptied
+
+
+def window(base: Tensor, spec: Spec, ptr: int, node: Any, **attrs) -> Tensor:
+    """The view of `base` with `spec` starting at address `ptr`, recorded under the node class `node`."""
+    t = _new(Tensor)
+    t.spec = spec
+    t.mem = base.mem
+    t.ptr = ptr
+    record_view(node, base, t, **attrs)
+    return t
+
+
+def remember(spec: Spec, key: tuple, plan: Any) -> Any:
+    """Keeps a plan in the cache of `spec`."""
+    if len(spec.cache) >= _CACHE_LIMIT:
+        spec.cache.clear()
+    spec.cache[key] = plan
+    return plan
+
+
+def plan_of(spec: Spec, key: tuple, layout: Layout | tuple[Layout, int]) -> tuple[Spec, int]:
+    """Caches (result's spec, bytes by which the start moves) for a layout, or a layout and an offset in elements."""
+    if isinstance(layout, tuple):
+        layout, offset = layout
+    else:
+        offset = 0
+    return remember(spec, key, (spec.with_layout(layout), offset * spec.itemsize))
+
+
+def check_tensor(name: str, value: Any, argument: str = "input") -> Tensor:
+    """Raises PyTorch's TypeError unless `value` is a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}(): argument '{argument}' (position 1) must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def integer(name: str, argument: str, value: Any) -> int:
+    """An int from an int-like value; TypeError with PyTorch's sentence otherwise."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name}(): argument '{argument}' must be int, not bool")
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}") from None
+
+
+def integers(name: str, argument: str, values: Any) -> tuple[int, ...]:
+    """A tuple of ints from ints given one by one, or as one tuple or list: `(2, 3)` and `((2, 3),)` mean the same."""
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
+        values = values[0]
+    result = []
+    for position, value in enumerate(values):
+        try:
+            result.append(index(value))
+        except TypeError:
+            raise TypeError(
+                f"{name}(): argument '{argument}' must be tuple of ints, but found element of type {type(value).__name__} at pos {position}"
+            ) from None
+    return tuple(result)
+
+
+# ---- another shape ----------------------------------------------------------------------------------------------------------
+
+
+@backward("View")
+def ViewBackward0(node, g):
+    return (TABLE["reshape"].call(g, node.self_sym_sizes),)
+
+
+@operator("view", function=False, view=True)
+def view(input, *shape, size=None, dtype=None):
+    """The same memory as another shape (one size may be -1), or another dtype: `x.view(2, -1)`, `x.view(torch.int32)`.
+
+    Raises RuntimeError where no strides express the shape without a copy (use reshape), or the number of elements differs.
+    """
+    spec = input.spec
+    try:
+        new, _ = spec.cache["view", shape]
+    except (KeyError, TypeError):
+        if dtype is not None or shape and type(shape[0]).__name__ == "dtype":
+            return _view_dtype(input, shape[0] if dtype is None else dtype)
+        new, _ = _plan_view(spec, integers("view", "size", shape if size is None else (size,)))
+    return window(input, new, input.ptr, ViewBackward0, self_sym_sizes=spec.shape)
+
+
+def _plan_view(spec: Spec, shape: tuple) -> tuple[Spec, int]:
+    key = "view", shape
+    found = spec.cache.get(key)
+    if found is None:
+        target = infer_shape(spec, shape)
+        layout = spec.layout.view(target)
+        if layout is None:
+            raise errors.view_incompatible(spec.shape, spec.strides, target)
+        found = plan_of(spec, key, layout)
+    return found
+
+
+def infer_shape(spec: Spec, shape: tuple) -> tuple:
+    """`shape` with its -1 replaced; the error names the input's own shape."""
+    try:
+        return infer_size(shape, spec.numel)
+    except RuntimeError as error:
+        if str(error).startswith("shape '"):
+            raise errors.invalid_reshape(shape, spec.numel, spec.shape) from None
+        raise
+
+
+def _view_dtype(input, dtype):
+    spec = input.spec
+    old, new = spec.itemsize, dtype.itemsize
+    if old == new:
+        if dtype is spec.dtype:
+            return alias(input)
+        layout = spec.layout
+    else:
+        names = f"to view {spec.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
+        if spec.ndim == 0:
+            raise RuntimeError(f"self.dim() cannot be 0 {names}")
+        if spec.strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {spec.strides[-1]}")
+        *sizes, last = spec.shape
+        *steps, _ = spec.strides
+        if old > new:
+            factor = old // new
+            layout = Layout.of((*sizes, last * factor), (*(s * factor for s in steps), 1))
+        else:
+            factor = new // old
+            if last % factor:
+                raise RuntimeError(f"self.size(-1) must be divisible by {factor} {names}, but got {last}")
+            if input.storage_offset() % factor:
+                raise RuntimeError(f"self.storage_offset() must be divisible by {factor} {names}, but got {input.storage_offset()}")
+            for d, step in enumerate(steps):
+                if step % factor:
+                    raise RuntimeError(f"self.stride({d}) must be divisible by {factor} {names}, but got {step}")
+            layout = Layout.of((*sizes, last // factor), (*(s // factor for s in steps), 1))
+    t = _new(Tensor)
+    t.spec, t.mem, t.ptr = Spec.of(layout, dtype, spec.device), input.mem, input.ptr
+    return t
+
+
+@backward("Alias")
+def AliasBackward0(node, g):
+    return (g,)
+
+
+@operator("alias", function=False, method=False, view=True)
+def alias(input):
+    """A new tensor over the same memory, with history."""
+    return window(input, input.spec, input.ptr, AliasBackward0)
+
+
+@operator("view_as", function=False, view=True)
+def view_as(input, other):
+    """`input.view(other.shape)`."""
+    return view(input, tuple(check_tensor("view_as", other, "other").shape))
+
+
+@operator("unflatten", view=True)
+def unflatten(input, dim, sizes):
+    """Dimension `dim` split into `sizes`, of which one may be -1."""
+    spec = input.spec
+    dim, sizes = integer("unflatten", "dim", dim), integers("unflatten", "sizes", (sizes,))
+    key = "unflatten", dim, sizes
+    new, _ = spec.cache.get(key) or plan_of(spec, key, spec.layout.split_dim(dim, sizes))
+    return window(input, new, input.ptr, ViewBackward0, self_sym_sizes=spec.shape)
+
+
+# ---- another order of dimensions ----------------------------------------------------------------------------------------------
+
+
+@backward("Transpose")
+def TransposeBackward0(node, g):
+    return (transpose(g, node.dim0, node.dim1),)
+
+
+@operator("transpose", aliases=("swapaxes", "swapdims"), view=True)
+def transpose(input, dim0, dim1):
+    """Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
+    spec = input.spec
+    try:
+        new, _ = spec.cache["transpose", dim0, dim1]
+    except KeyError:
+        key = "transpose", integer("transpose", "dim0", dim0), integer("transpose", "dim1", dim1)
+        new, _ = plan_of(spec, key, spec.layout.transpose(key[1], key[2]))
+    return window(input, new, input.ptr, TransposeBackward0, dim0=dim0, dim1=dim1)
+
+
+@backward("T")
+def TBackward0(node, g):
+    return (t(g),)
+
+
+@operator("t", view=True)
+def t(input):
+    """The transpose of a matrix; tensors of fewer dimensions as they are. [a, b] -> [b, a]"""
+    spec = input.spec
+    try:
+        new, _ = spec.cache["t"]
+    except KeyError:
+        if spec.ndim > 2:
+            raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {spec.ndim}D") from None
+        new, _ = plan_of(spec, "t", spec.layout.transpose(0, spec.ndim - 1) if spec.ndim else spec.layout)
+    return window(input, new, input.ptr, TBackward0)
+
+
+@backward("Permute")
+def PermuteBackward0(node, g):
+    ndim = len(node.dims)
+    inverse = [0] * ndim
+    for place, d in enumerate(node.dims):
+        inverse[d % ndim] = place
+    return (permute(g, tuple(inverse)),)
+
+
+@operator("permute", view=True)
+def permute(input, *dims_given, dims=None):
+    """Dimension i of the result is dimension `dims[i]` of the input."""
+    spec = input.spec
+    try:
+        new, dims = spec.cache["permute", dims_given]
+    except (KeyError, TypeError):
+        dims = integers("permute", "dims", dims_given if dims is None else (dims,))
+        key = "permute", dims
+        found = spec.cache.get(key) or remember(spec, key, (spec.with_layout(spec.layout.permute(dims)), dims))
+        new, dims = found
+    return window(input, new, input.ptr, PermuteBackward0, dims=dims)
+
+
+# ---- more or fewer dimensions ---------------------------------------------------------------------------------------------------
+
+
+@backward("Unsqueeze")
+def UnsqueezeBackward0(node, g):
+    return (squeeze(g, node.dim),)
+
+
+@operator("unsqueeze", view=True)
+def unsqueeze(input, dim):
+    """A new dimension of size 1 at position `dim` of the result."""
+    spec = input.spec
+    try:
+        new, _ = spec.cache["unsqueeze", dim]
+    except KeyError:
+        dim = integer("unsqueeze", "dim", dim)
+        new, _ = plan_of(spec, ("unsqueeze", dim), spec.layout.unsqueeze(dim))
+    return window(input, new, input.ptr, UnsqueezeBackward0, dim=dim)
+
+
+def _unsqueeze_back(node, g):
+    return (TABLE["reshape"].call(g, node.self_sym_sizes),)
+
+
+SqueezeBackward0 = backward("SqueezeBackward0")(_unsqueeze_back)
+SqueezeBackward1 = backward("SqueezeBackward1")(_unsqueeze_back)
+SqueezeBackward2 = backward("SqueezeBackward2")(_unsqueeze_back)
+
+
+@operator("squeeze", view=True)
+def squeeze(input, dim=None):
+    """Without its dimensions of size 1: all, or those named by `dim` (an int or several)."""
+    spec = input.spec
+    try:
+        new, _ = spec.cache["squeeze", dim]
+    except (KeyError, TypeError):
+        if dim is not None:
+            dim = integers("squeeze", "dim", (dim,)) if isinstance(dim, (tuple, list)) else integer("squeeze", "dim", dim)
+        key = "squeeze", dim
+        new, _ = spec.cache.get(key) or plan_of(spec, key, spec.layout.squeeze(dim))
+    node = SqueezeBackward0 if dim is None else SqueezeBackward2 if isinstance(dim, (tuple, list)) else SqueezeBackward1
+    return window(input, new, input.ptr, node, dim=dim, self_sym_sizes=spec.shape)
+
+
+@backward("Expand")
+def ExpandBackward0(node, g):
+    from .elementwise import sum_to
+
+    return (sum_to(g, node.self_sym_sizes),)
+
+
+@operator("expand", function=False, view=True)
+def expand(input, *shape, size=None, implicit=False):
+    """Broadcast to a shape without a copy (-1 keeps a size): expanded dimensions get stride 0."""
+    spec = input.spec
+    try:
+        new, _ = spec.cache["expand", shape]
+    except (KeyError, TypeError):
+        target = integers("expand", "size", shape if size is None else (size,))
+        key = "expand", target
+        new, _ = spec.cache.get(key) or plan_of(spec, key, spec.layout.expand(target))
+    return window(input, new, input.ptr, ExpandBackward0, self_sym_sizes=spec.shape)
+
+
+@operator("expand_as", function=False, view=True)
+def expand_as(input, other):
+    """`input.expand(other.shape)`."""
+    return expand(input, tuple(check_tensor("expand_as", other, "other").shape))
+
+
+@operator("broadcast_to", view=True)
+def broadcast_to(input, *shape, size=None):
+    """`input.expand(shape)`."""
+    return expand(input, *shape, size=size)
+
+
+# ---- fewer elements ---------------------------------------------------------------------------------------------------------------
+
+
+def place_back(g: Tensor, shape, function: Callable[..., Tensor], *where) -> Tensor:
+    """Zeros of `shape` with g written into the window `function(zeros, *where)`: the gradient of that view."""
+    return _place_back(g, shape, function, where)
+
+
+@backward("ViewBackward")
+def ViewBackwardBackward0(node, gg):
+    return (node.function(gg, *node.where),)
+
+
+@operator("place_back", function=False, method=False)
+def _place_back(g, shape, function, where):
+    from ..autograd import no_grad, record, tracking
+    from .table import assign
+
+    out = TABLE["zeros"].call(shape, dtype=g.dtype, device=g.device)
+    with no_grad():
+        assign(function(out, *where), g)
+    if tracking(g):
+        record(ViewBackwardBackward0, (g,), out, function=function, where=where)
+    return out
+
+
+@backward("Select")
+def SelectBackward0(node, g):
+    return (place_back(g, node.self_sym_sizes, select, node.dim, node.index),)
+
+
+@operator("select", view=True)
+def select(input, dim, index):
+    """Entry `index` of dimension `dim`, without that dimension."""
+    spec = input.spec
+    try:
+        new, move = spec.cache["select", dim, index]
+    except KeyError:
+        dim, index = integer("select", "dim", dim), integer("select", "index", index)
+        new, move = plan_of(spec, ("select", dim, index), spec.layout.select(dim, index))
+    return window(input, new, input.ptr + move, SelectBackward0, dim=dim, index=index, self_sym_sizes=spec.shape)
+
+
+@backward("Slice")
+def SliceBackward0(node, g):
+    return (place_back(g, node.self_sym_sizes, slice_, node.dim, node.start, node.end, node.step),)
+
+
+@operator("slice", function=False, method=False, view=True)
+def slice_(input, dim=0, start=None, end=None, step=1):
+    """`input[start:end:step]` along dimension `dim`; bounds are clamped as in Python, step > 0."""
+    spec = input.spec
+    try:
+        new, move = spec.cache["slice", dim, start, end, step]
+    except KeyError:
+        dim, step = integer("slice", "dim", dim), 1 if step is None else integer("slice", "step", step)
+        start, end = (None if bound is None else integer("slice", "bound", bound) for bound in (start, end))
+        new, move = plan_of(spec, ("slice", dim, start, end, step), spec.layout.slice(dim, start, end, step))
+    first, last = 0 if start is None else start, 2**63 - 1 if end is None else end
+    return window(input, new, input.ptr + move, SliceBackward0, dim=dim, start=first, end=last, step=step, self_sym_sizes=spec.shape)
+
+
+@operator("narrow", view=True)
+def narrow(input, dim, start, length):
+    """`length` entries of dimension `dim` from `start` (an int or a 0-d integer tensor)."""
+    spec = input.spec
+    dim, length = integer("narrow", "dim", dim), integer("narrow", "length", length)
+    start = integer("narrow", "start", start)
+    key = "narrow", dim, start, length
+    new, move = spec.cache.get(key) or plan_of(spec, key, spec.layout.narrow(dim, start, length))
+    begin = start + spec.shape[dim] if start < 0 else start
+    return window(input, new, input.ptr + move, SliceBackward0, dim=dim, start=begin, end=begin + length, step=1, self_sym_sizes=spec.shape)
+
+
+@backward("Diagonal")
+def DiagonalBackward0(node, g):
+    return (place_back(g, node.self_sym_sizes, diagonal, node.offset, node.dim1, node.dim2),)
+
+
+@operator("diagonal", view=True)
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """The diagonal of dimensions `dim1` and `dim2`, `offset` above the main one, as a new last dimension. [n, m] -> [min(n, m)]"""
+    spec = input.spec
+    key = "diagonal", integer("diagonal", "offset", offset), integer("diagonal", "dim1", dim1), integer("diagonal", "dim2", dim2)
+    new, move = spec.cache.get(key) or plan_of(spec, key, spec.layout.diagonal(*key[1:]))
+    return window(input, new, input.ptr + move, DiagonalBackward0, offset=offset, dim1=dim1, dim2=dim2, self_sym_sizes=spec.shape)
+
+
+@backward("Unfold")
+def UnfoldBackward0(node, g):
+    return (_fold_back(g, node.self_sym_sizes, node.dimension, node.size, node.step),)
+
+
+def _fold_back(g, shape, dim, size, step):
+    """Sums windows back: each element of the result is the sum of its places in the windows."""
+    if not shape:
+        return TABLE["sum"].call(g)
+    dim = wrap_dim(dim, len(shape))
+    windows, result = g.shape[dim], TABLE["zeros"].call(shape, dtype=g.dtype, device=g.device)
+    if size <= windows:
+        for k in range(size):  # place k of every window: no two windows share it
+            end = k + step * (windows - 1) + 1
+            result = TABLE["add"].call(result, place_back(select(g, -1, k), shape, slice_, dim, k, end, step))
+    else:
+        for w in range(windows):
+            part = TABLE["movedim"].call(select(g, dim, w), -1, dim)
+            result = TABLE["add"].call(result, place_back(part, shape, narrow, dim, w * step, size))
+    return result
+
+
+@operator("unfold", function=False, view=True)
+def unfold(input, dimension, size, step):
+    """Windows of `size` entries every `step` entries along a dimension, as a new last dimension. [.., n, ..] -> [.., windows, .., size]"""
+    spec = input.spec
+    key = "unfold", integer("unfold", "dimension", dimension), integer("unfold", "size", size), integer("unfold", "step", step)
+    new, _ = spec.cache.get(key) or plan_of(spec, key, spec.layout.unfold(*key[1:]))
+    return window(input, new, input.ptr, UnfoldBackward0, dimension=dimension, size=size, step=step, self_sym_sizes=spec.shape)
+
+
+@backward("AsStrided")
+def AsStridedBackward0(node, g):
+    return (_unstride(g, node.base, node.size, node.stride, node.start),)
+
+
+def _unstride(g, base: Spec, size, stride, start):
+    """The gradient of `as_strided`: added up in flat memory, then read as the base lay there."""
+    layout, call = Layout.of(size, stride), lambda name, *args, **kwargs: TABLE[name].call(*args, **kwargs)
+    span = max(base.layout.span, start + layout.span)
+    flat = call("zeros", (span,), dtype=g.dtype, device=g.device)
+    if layout.is_dense:
+        flat = place_back(g, (span,), as_strided, size, stride, start)
+    else:
+        flat = call("index_add", flat, 0, _positions(layout, start, g.device), call("reshape", g, (-1,)))
+    if not base.layout.is_dense and any(s == 0 and n > 1 for n, s in zip(base.shape, base.strides)):
+        ones = call("ones", (base.numel,), dtype=g.dtype, device=g.device)
+        count = call("index_add", call("zeros", (span,), dtype=g.dtype, device=g.device), 0, _positions(base.layout, 0, g.device), ones)
+        flat = flat / call("clamp", count, 1)  # an element that the base shows several times shares its gradient
+    return as_strided(flat, base.shape, base.strides, 0)
+
+
+def _positions(layout: Layout, start: int, device):
+    """Flat positions (int64) that a layout visits, in row-major order."""
+    every = TABLE["arange"].call(start + max(layout.span, 1), device=device)
+    return TABLE["reshape"].call(as_strided(every, layout.shape, layout.strides, start), (-1,))
+
+
+@operator("as_strided", view=True)
+def as_strided(input, size, stride, storage_offset=None):
+    """Any window of the storage: sizes, strides and offset in elements. Raises RuntimeError where it would leave the storage."""
+    size, stride = integers("as_strided", "size", (size,)), integers("as_strided", "stride", (stride,))
+    spec, own = input.spec, input.storage_offset()
+    offset = own if storage_offset is None else integer("as_strided", "storage_offset", storage_offset)
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in size):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    layout = Layout.of(size, stride)
+    needed = (offset + layout.span) * spec.itemsize if layout.numel else 0
+    if needed > input.mem.nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {spec.itemsize} requiring a storage size of "
+            f"{needed} are out of bounds for storage of size {input.mem.nbytes}"
+        )
+    if input._tracked and offset < own:
+        raise NotImplementedError("as_strided before the start of a tensor that requires grad: take the window from the base tensor instead")
+    new, ptr = spec.with_layout(layout), input.ptr + (offset - own) * spec.itemsize
+    return window(input, new, ptr, AsStridedBackward0, size=size, stride=stride, storage_offset=storage_offset, start=offset - own, base=spec)

@@ -1,0 +1,265 @@
+"""Operators that write into a tensor or change how it lies: copy_, fill_, zero_, the in-place view forms, set_, resize_.
+
+In-place forms of computing operators come from the operator table; this file holds those that are nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..autograd import backward, check_inplace, record, tracking
+from ..autograd.graph import record_inplace
+from ..dispatch import PlanCache, launch
+from ..dtypes import DType
+from ..kernels import expr as E
+from ..kernels.map import build_map
+from ..kernels.native import move_bytes, new_storage, wrap_storage
+from ..layout import Layout, broadcast_shapes
+from ..tensor import Spec, Tensor
+from . import views
+from .elementwise import check_overlap, fit
+from .table import TABLE, assign, operator
+from .views import check_tensor, integer, integers
+
+# ---- values -----------------------------------------------------------------------------------------------------------------
+
+
+@backward("CopyBackwards")
+def CopyBackwards(node, g):
+    old = TABLE["zeros_like"].call(g) if node.needs[0] else None
+    return old, fit(g, node.source) if node.needs[1] else None
+
+
+@operator("copy_", function=False, moves=True)
+def copy_(input, src, non_blocking=False):
+    """Writes the values of `src`, broadcast and converted, into this tensor, and returns it."""
+    check_tensor("copy_", src, "other")
+    if src is input:
+        return input
+    check_inplace(input, src)
+    shape = broadcast_shapes(input.shape, src.shape)
+    if shape != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
+    check_overlap(input)
+    _refuse_rare(input.dtype), _refuse_rare(src.dtype)
+    assign(input, src)
+    input.mem.version += 1
+    if tracking(input, src) and (input.dtype.is_floating_point or input.dtype.is_complex):
+        record_inplace(CopyBackwards, (input, src), input, source=src.spec)
+    return input
+
+
+def _refuse_rare(dtype: DType) -> None:
+    if dtype.code < 0:
+        raise NotImplementedError(f"\"copy_\" not implemented for '{dtype.scalar_name}': strided computes in bool, integers, float16, bfloat16, float32 and float64")
+
+
+_C_NAMES = {
+    "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "float32": "float", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
+}  # fmt: skip
+
+
+def number_for(dtype: DType, value: Any, names: dict[str, str] = _C_NAMES) -> int | float:
+    """A Python number as an element of `dtype`: truncated for integers, RuntimeError where it does not fit. Unsigned formats wrap negatives."""
+    if dtype is dtypes.bool_:
+        return bool(value)
+    name = names.get(dtype.name, dtype.name)
+    if dtype.is_floating_point:
+        value = float(value)
+        if math.isfinite(value) and dtype.limits and abs(value) > dtype.limits[0]:
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    value = int(value)
+    top = 2 ** (dtype.bits - dtype.is_signed)
+    if value >= top or value < -top:
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    value %= 2**dtype.bits
+    return value - 2**64 if value >= 2**63 else value  # the slot is an i64
+
+
+_fill_plans = PlanCache()
+
+
+def fill(x: Tensor, value: Any) -> None:
+    """Writes a number into every element; neither recorded nor counted as a version."""
+    spec = x.spec
+    if spec.dtype.code < 0:
+        raise NotImplementedError(f"\"fill_\" not implemented for '{spec.dtype.scalar_name}': fill a float32 tensor instead")
+    value = number_for(spec.dtype, value)
+    if spec.is_meta:
+        return
+    desc = _fill_plans.get(spec)
+    if desc is None:
+        desc = _fill_plans.put(spec, fill_descriptor(spec))
+    launch(desc, x.ptr, value)
+
+
+def fill_descriptor(spec: Spec, result_bytes: int = 0) -> bytes:
+    """The plan that writes one number everywhere; `number_for` makes the number's slot."""
+    kind = ("param", "f64" if spec.dtype.is_floating_point else "i64")
+    return build_map(E.param(0), [(spec.dtype, spec.layout)], [kind], result_bytes=result_bytes)
+
+
+def _constant(node, g):
+    return (TABLE["zeros_like"].call(g) if node.needs[0] else None,)
+
+
+FillBackward2 = backward("FillBackward2")(_constant)
+ZeroBackward0 = backward("ZeroBackward0")(_constant)
+
+
+@backward("FillBackward3")
+def FillBackward3(node, g):
+    return TABLE["zeros_like"].call(g) if node.needs[0] else None, TABLE["sum"].call(g) if node.needs[1] else None
+
+
+@operator("fill_")
+def fill_(input, value):
+    """Every element set to `value`: a number or a 0-d tensor."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        check_inplace(input, value)
+        assign(input, value)
+        input.mem.version += 1
+        if tracking(input, value):
+            record_inplace(FillBackward3, (input, value), input)
+        return input
+    if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+        raise TypeError(f"fill_(): argument 'value' (position 1) must be a number or a 0-d tensor, not {type(value).__name__}")
+    check_inplace(input)
+    fill(input, value)
+    input.mem.version += 1
+    if tracking(input):
+        record_inplace(FillBackward2, (input,), input)
+    return input
+
+
+@operator("fill", method=False)
+def fill_function(input, value):
+    """A copy of the input's shape with every element set to `value`."""
+    return fill_(TABLE["clone"].call(input), value)
+
+
+@operator("zero_")
+def zero_(input):
+    """Every element set to 0."""
+    check_inplace(input)
+    fill(input, 0)
+    input.mem.version += 1
+    if tracking(input):
+        record_inplace(ZeroBackward0, (input,), input)
+    return input
+
+
+# ---- the tensor itself becomes the view ------------------------------------------------------------------------------------------
+
+
+def _become(x: Tensor, layout: Layout, node: Any, **attrs) -> Tensor:
+    check_inplace(x)
+    track = tracking(x)
+    x.spec = x.spec.with_layout(layout)
+    x.mem.version += 1
+    if track:
+        record(node, (x,), x, **attrs)
+        x._nr = 0
+        x._seen = x.mem.version
+    return x
+
+
+TransposeBackward1 = backward("TransposeBackward1")(views.TransposeBackward0.apply)
+TBackward1 = backward("TBackward1")(views.TBackward0.apply)
+UnsqueezeBackward1 = backward("UnsqueezeBackward1")(views.UnsqueezeBackward0.apply)
+SqueezeBackward3 = backward("SqueezeBackward3")(views.SqueezeBackward0.apply)
+SqueezeBackward4 = backward("SqueezeBackward4")(views.SqueezeBackward0.apply)
+
+
+@operator("transpose_", function=False, aliases=("swapaxes_", "swapdims_"))
+def transpose_(input, dim0, dim1):
+    """In-place form of `transpose`: this tensor's own shape changes."""
+    dim0, dim1 = integer("transpose_", "dim0", dim0), integer("transpose_", "dim1", dim1)
+    return _become(input, input.spec.layout.transpose(dim0, dim1), TransposeBackward1, dim0=dim0, dim1=dim1)
+
+
+@operator("t_", function=False)
+def t_(input):
+    """In-place form of `t`."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return _become(input, input.spec.layout.transpose(0, input.ndim - 1) if input.ndim else input.spec.layout, TBackward1)
+
+
+@operator("unsqueeze_", function=False)
+def unsqueeze_(input, dim):
+    """In-place form of `unsqueeze`."""
+    dim = integer("unsqueeze_", "dim", dim)
+    return _become(input, input.spec.layout.unsqueeze(dim), UnsqueezeBackward1, dim=dim)
+
+
+@operator("squeeze_", function=False)
+def squeeze_(input, dim=None):
+    """In-place form of `squeeze`."""
+    shape = input.shape
+    return _become(input, input.spec.layout.squeeze(dim), SqueezeBackward3 if dim is None else SqueezeBackward4, dim=dim, self_sym_sizes=shape)
+
+
+# ---- other memory ------------------------------------------------------------------------------------------------------------------
+
+
+@operator("set_", function=False)
+def set_(input, source=None, storage_offset=0, size=None, stride=None):
+    """This tensor becomes a window of another's memory (a tensor or a storage); without a source, empty."""
+    check_inplace(input)
+    mem: Any
+    if source is None:
+        mem, spec, ptr = new_storage(0), input.spec.with_layout(Layout.contiguous((0,))), 0
+    elif isinstance(source, Tensor) and size is None:
+        if source.dtype is not input.dtype:
+            raise RuntimeError(f"Could not set tensor of type {source.dtype.name} to a tensor of type {input.dtype.name}")
+        mem, spec, ptr = source.mem, source.spec, source.ptr
+    else:
+        mem = source.mem if isinstance(source, Tensor) else source._mem
+        shape = (mem.nbytes // input.itemsize,) if size is None else integers("set_", "size", (size,))
+        layout = Layout.contiguous(shape) if stride is None else Layout.of(shape, integers("set_", "stride", (stride,)))
+        offset = integer("set_", "storage_offset", storage_offset)
+        needed = (offset + layout.span) * input.itemsize
+        if offset < 0 or layout.numel and needed > mem.nbytes:
+            raise RuntimeError(
+                f"setStorage: sizes {list(layout.shape)}, strides {list(layout.strides)}, storage offset {offset}, and itemsize {input.itemsize} requiring a "
+                f"storage size of {needed} are out of bounds for storage of size {mem.nbytes}"
+            )
+        spec, ptr = input.spec.with_layout(layout), mem.data + offset * input.itemsize
+    input.spec, input.mem, input.ptr = spec, mem, ptr or mem.data
+    return input
+
+
+@operator("resize_", function=False)
+def resize_(input, *sizes, size=None, memory_format=None):
+    """This tensor with another shape, row-major from its start; elements are kept as far as they go, new ones are undefined."""
+    sizes = integers("resize_", "size", sizes if size is None else (size,))
+    if input._tracked:
+        raise RuntimeError("cannot resize variables that require grad")
+    layout = Layout.contiguous(sizes) if memory_format is None else memory_format.layout(sizes)
+    start = input.storage_offset() * input.itemsize
+    needed = start + layout.span * input.itemsize
+    if needed > input.mem.nbytes:
+        if input.is_meta:
+            mem = wrap_storage(0, needed, None)
+        else:
+            mem = new_storage(needed)
+            move_bytes(mem.data, input.mem.data, input.mem.nbytes)
+        input.mem, input.ptr = mem, mem.data + start
+    input.spec = input.spec.with_layout(layout)
+    input.mem.version += 1
+    return input
+
+
+@operator("resize_as_", function=False)
+def resize_as_(input, other, memory_format=None):
+    """`input.resize_(other.shape)`."""
+    return resize_(input, tuple(check_tensor("resize_as_", other, "the_template").shape))
