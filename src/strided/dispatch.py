@@ -150,8 +150,9 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
     finally:
         context.depth = 0
     if context.inference:
+        given = {id(t) for t in tensors_in((args, kwargs))}
         for t in tensors_in(result):
-            if not hasattr(t, "_inference") and t._base is None or not t._tracked:
+            if t._base is None and id(t) not in given:  # a view or a written tensor is what its memory already was
                 t._inference = True
     if HOOKS.listeners:
         event = Event(entry, args, kwargs, result)
