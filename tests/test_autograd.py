@@ -459,7 +459,7 @@ def test_anomaly_mode_finds_nan():
     x = leaf(0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="Function 'DivBackward0' returned nan values in its 0th output|Function 'MulBackward0' returned nan values in its 0th output"):
+        with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="Function 'MulBackward0' returned nan values in its 1th output."):
             (x / x * x).sum().backward()
     assert not torch.autograd.is_anomaly_enabled()
     torch.autograd.set_detect_anomaly(True)

@@ -43,6 +43,12 @@ class Node:
     hooks: "NodeHooks | None" = None
     skips_undefined = True  # no gradient for any output: the node need not run
 
+    slotted = False  # a subclass has slots of its own: keywords may belong there rather than into __dict__
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls.slotted = cls.slotted or bool(cls.__dict__.get("__slots__"))
+
     def apply(self, *grads):
         raise NotImplementedError(f"{self.name()} has no derivative")
 
@@ -224,7 +230,7 @@ def _refresh(view: Tensor) -> None:
 # ---- recording ----------------------------------------------------------------------------------
 
 
-def record(cls: type[Node], inputs: tuple, outputs, saves: tuple = (), **attrs) -> Node:
+def record(cls: type[Node], inputs: tuple, outputs, /, saves: tuple = (), **attrs) -> Node:
     """Hangs `outputs` (a tensor, or a tuple of them) on a new node of class `cls`.
 
     inputs: the operator's inputs in the order in which the node returns gradients (numbers and None take a place, too).
@@ -233,7 +239,11 @@ def record(cls: type[Node], inputs: tuple, outputs, saves: tuple = (), **attrs) 
     """
     node = _new(cls)
     if attrs:
-        node.__dict__ = attrs
+        if cls.slotted:
+            for name, value in attrs.items():
+                setattr(node, name, value)
+        else:
+            node.__dict__ = attrs
     edges = []
     for t in inputs:  # gradient_edge, inline for the usual case: this loop runs for every recorded operator
         try:
@@ -268,7 +278,7 @@ def _attach_all(node: Node, outputs) -> None:
             out._node, out._nr, out._tracked = node, number, True
 
 
-def record_view(cls: type[Node], base: Tensor, view, **attrs) -> None:
+def record_view(cls: type[Node], base: Tensor, view, /, **attrs) -> None:
     """Notes that `view` (a tensor, or a tuple of them) is a window of `base`, and records it where `base` is tracked.
 
     Call it for every view, tracked or not: a later write through either must reach the other's history.
@@ -328,21 +338,23 @@ _VIEW_KINDS = {
 }
 
 
-def record_inplace(cls: type[Node], inputs: tuple, x: Tensor, saves: tuple = (), **attrs) -> Node:
+def record_inplace(cls: type[Node], inputs: tuple, x: Tensor, /, saves: tuple = (), **attrs) -> Node:
     """Hangs x on a new node after x was written in place and its version bumped. `inputs[0]` is x as it was before.
 
     A tensor in `saves` that is x itself is saved as the result. Where x is a view, its base gets the new history.
     """
-    if x._base is None:
-        before = x._node, x._nr
-        node = record(cls, inputs, x, saves, **attrs)
-        x._nr = 0
-        move_retained(x, *before)
-        return node
-    old = x._node, x._nr, x._tracked
+    before = x._node, x._nr, x._tracked
+    x._seen = x.mem.version  # what x was before the write is still in `before`: check_inplace has seen to that
     node = record(cls, inputs, x, saves, **attrs)
-    x._node, x._nr, x._tracked = old
-    return rebase_view(node, x)
+    for t in inputs[1:]:
+        if isinstance(t, Tensor) and t._base is not None and t.mem is x.mem:
+            t._seen = -1  # another window of what was written: this input's history is not that of its new values
+    if x._base is not None:
+        x._node, x._nr, x._tracked = before
+        return rebase_view(node, x)
+    x._nr = 0
+    move_retained(x, *before[:2])
+    return node
 
 
 def move_retained(x: Tensor, node: Node | None, number: int) -> None:

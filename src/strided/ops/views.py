@@ -20,7 +20,7 @@ _new = object.__new__
 _CACHE_LIMIT = 4096  # plans kept a spec; then its cache is emptied
 
 
-def window(base: Tensor, spec: Spec, ptr: int, node: Any, **attrs) -> Tensor:
+def window(base: Tensor, spec: Spec, ptr: int, node: Any, /, **attrs) -> Tensor:
     """The view of `base` with `spec` starting at address `ptr`, recorded under the node class `node`."""
     t = _new(Tensor)
     t.spec = spec
