@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from .scalar import Code, Value, absolute, at_least, at_most, call, copysign, fma, intrinsic, polynomial, rint, select, sqrt
+from .scalar import Code, Value, absolute, at_least, at_most, call, copysign, fma, intrinsic, polynomial, select, sqrt
 
 INF, NAN = float("inf"), float("nan")
 SIGN = 0x80000000
@@ -299,7 +299,8 @@ def tan(x: Value) -> Value:
     a = absolute(x)
     r, lost, n = _quadrant(a)
     z = r * r
-    t = fma(polynomial(z, 0.00452842005, -0.000222352319, 0.0110854683, 0.0211839732, 0.0540794469, 0.133324847, 0.333333552) * z, r, fma(z, lost, lost)) + r  # near a pole every lost bit of the angle counts
+    p = polynomial(z, 0.00452842005, -0.000222352319, 0.0110854683, 0.0211839732, 0.0540794469, 0.133324847, 0.333333552)
+    t = fma(p * z, r, fma(z, lost, lost)) + r  # near a pole every lost bit of the angle counts
     y = select((n & 1) == 0, t, -1.0 / t)
     y = (y.bits() ^ (x.bits() & SIGN)).floating()
     return select(a < INF, y, NAN)

@@ -66,7 +66,7 @@ def engine_text() -> str:
     y = y ^ ((y << 7) & 0x9D2C5680)
     y = y ^ ((y << 15) & 0xEFC60000)
     y = y ^ (y >> 18)
-    temper = f"""
+    temper = """
   %from = getelementptr inbounds i32, ptr %s, i64 %i_d
   %to = getelementptr inbounds i32, ptr %out, i64 %i_d
   %raw = load i32, ptr %from

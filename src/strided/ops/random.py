@@ -12,7 +12,7 @@ from typing import Any
 from .. import dtypes
 from ..autograd import backward, check_inplace, no_grad, record, record_inplace, tracking
 from ..kernels import random as kernels
-from ..layout import Layout, result_strides
+from ..layout import Layout, broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, empty, empty_of, wrap
 from . import table
 from .generator import Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -113,9 +113,9 @@ def _uniform(x: Tensor, low: float, high: float, generator) -> Tensor:
     dtype = _floating(x, "check_uniform_bounds")
     if x.dtype not in _HALF:
         return _by_kernel("uniform", x, generator, dtype, low, high)
-    low, high = _rounded(low, x.dtype), _rounded(high, x.dtype)
     _by_kernel("uniform", x, generator, dtype, low, high)
     if not x.spec.is_meta:
+        low, high = _rounded(low, x.dtype), _rounded(high, x.dtype)
         with no_grad():  # what rounds to the upper bound in 16 bits becomes the lower one
             TABLE["masked_fill_"].call(wrap(x.spec, x.mem, x.ptr), TABLE["eq"].call(x, high), low)
     return x
@@ -216,7 +216,7 @@ def _bernoulli_tensor(out: Tensor, p: Tensor, generator) -> Tensor:
                 "request to PyTorch.)"
             )
         drawn = p.dtype if p.dtype is dtypes.float64 else dtypes.float32
-        u = empty_of(Spec.of(Layout.of(out.shape, result_strides(out.shape, out.spec.layout)), drawn, dtypes.CPU))
+        u = empty_of(Spec.of(result_strides(out.shape, out.spec.layout), drawn, dtypes.CPU))
         _uniform(u, 0.0, 1.0, generator)
         table.assign(out, TABLE["lt"].call(u, p))
     return out
@@ -271,7 +271,7 @@ def random_(input, *args, generator=None, **bounds):
         else:
             mask, wide = dtypes.iinfo(dtype).max, dtype.itemsize == 8
         kind = "i64" if wide else "i32"
-        fill = lambda x: _fill(x, generator, dtypes.int64, lambda state, at, n: kernels.fill("bits", kind, n, state, at, n, mask))  # noqa: E731
+        fill = lambda x: _fill(x, generator, dtypes.int64, lambda state, at, n: kernels.fill("bits", kind, n, state, at, n, mask))
         return _in_place(input, fill)
     low = 0 if low is None else int(low)
     if high is None:
@@ -319,8 +319,8 @@ def _size(size: tuple, named: Any = None) -> tuple[int, ...]:
     return shape
 
 
-def _fresh(shape, dtype, device, strides=None) -> Tensor:
-    return empty(shape, dtype or dtypes.get_default_dtype(), dtypes.resolve_device(device), strides)
+def _fresh(shape, dtype, device) -> Tensor:
+    return empty(shape, dtype or dtypes.get_default_dtype(), dtypes.resolve_device(device))
 
 
 def _leaf(t: Tensor, requires_grad: bool) -> Tensor:
@@ -408,13 +408,11 @@ def _exact_up_to(dtype: dtypes.DType) -> int:
 
 def _like(input: Tensor, dtype, device, memory_format) -> Tensor:
     """A fresh tensor shaped as input, keeping the order of its dimensions in memory unless a format is asked for."""
-    strides = None
     name = getattr(memory_format, "name", None)
-    if name in (None, "preserve_format"):
-        strides = result_strides(input.shape, input.spec.layout)
-    elif name != "contiguous_format":
+    if name not in (None, "preserve_format", "contiguous_format"):
         return TABLE["empty_like"].call(input, dtype=dtype, device=device, memory_format=memory_format)
-    return empty(input.shape, dtype or input.dtype, input.device if device is None else dtypes.resolve_device(device), strides)
+    layout = Layout.contiguous(input.shape) if name == "contiguous_format" else result_strides(input.shape, input.spec.layout)
+    return empty_of(Spec.of(layout, dtype or input.dtype, input.device if device is None else dtypes.resolve_device(device)))
 
 
 @operator("rand_like", method=False)
@@ -452,17 +450,23 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, layout=N
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
         return _leaf(_normal(_fresh(_size((), size), dtype, device), float(mean), float(std), generator), requires_grad)
-    if not isinstance(std, Tensor):
-        x = _normal(_like(mean, None, None, None), 0.0, float(std), generator)
-        return TABLE["add_"].call(x, mean)
-    from ..layout import broadcast_shapes
+    with no_grad():  # the draw is standard normal, then scaled and moved; only a number as std goes into the draw itself
+        if not isinstance(std, Tensor):
+            out = TABLE["add"].call(_normal(_like(mean, None, None, None), 0.0, float(std), generator), mean)
+        else:
+            like = std if not isinstance(mean, Tensor) else mean
+            shape = broadcast_shapes(std.shape, like.shape)
+            x = _like(like, None, None, None) if shape == like.shape else empty(shape, like.dtype, like.device)
+            out = TABLE["add"].call(TABLE["mul"].call(_normal(x, 0.0, 1.0, generator), std), mean)
+    if tracking(mean, std):
+        record(NormalBackward0, (mean, std), out, outlines=[(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None for t in (mean, std)])
+    return out
 
-    if not isinstance(mean, Tensor):
-        x = _normal(_like(std, None, None, None), 0.0, 1.0, generator)
-        mean = TABLE["full"].call((), float(mean), dtype=std.dtype)
-    else:
-        x = _normal(empty(broadcast_shapes(mean.shape, std.shape), mean.dtype, mean.device), 0.0, 1.0, generator)
-    return TABLE["addcmul"].call(mean, x, std)
+
+@backward("Normal")
+def NormalBackward0(node, g):
+    """As PyTorch has it, no gradient flows into a mean or a standard deviation that a draw was made with (use mean + std * randn)."""
+    return tuple(None if o is None else TABLE["zeros"].call(o[0], dtype=o[1], device=o[2]) for o in node.outlines)
 
 
 @backward("Bernoulli")
