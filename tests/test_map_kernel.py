@@ -401,6 +401,20 @@ def test_a_fresh_result():
     assert storage.nbytes == 24 and list((ctypes.c_float * 6).from_address(storage.data)) == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]
 
 
+@pytest.mark.parametrize("shape", [(100_003,), (37, 1040), (3, 5, 4112)], ids=str)
+def test_streamed_results(shape, monkeypatch):
+    import ctypes
+
+    from strided.kernels import map as template
+    monkeypatch.setattr(template, "STREAM", 1)
+    x, bias = ramp(*shape), np.broadcast_to(ramp(shape[-1]), shape)
+    for dtype, kind in ((np.dtype("f4"), D.float32), (np.dtype("u1"), D.uint8), (BF16, D.bfloat16)):
+        desc = build_map(E.minimum(E.param(0), 100) + E.minimum(E.param(1), 50), [(kind, Layout.contiguous(shape))], [operand(x), operand(bias)], result_bytes=x.size * dtype.itemsize)
+        storage = native.launch_new(desc, x.ctypes.data, bias.ctypes.data)
+        result = np.frombuffer((ctypes.c_char * storage.nbytes).from_address(storage.data), dtype).reshape(shape)
+        np.testing.assert_array_equal(result, (np.minimum(x, 100) + np.minimum(bias, 50)).astype(dtype))
+
+
 def test_sizes_are_data_not_code():
     texts = {map_text((E.param(0) + E.param(1),), ("float32",), ("float32", "float32"), (None, None), "ccs") for _ in range(2)}
     assert len(texts) == 1 and build_map(E.param(0), [operand(np.empty(5, "f4"))], [operand(np.empty(5, "f4"))])[:8] == build_map(

@@ -29,6 +29,8 @@ GRAIN = 1 << 15       # additions a part should have at least
 LONG = 50_000         # nanoseconds from which a kernel gives up the GIL
 ALIGN = 64            # elements; parts of the inner loop start at multiples of it
 TILE = (16, 64)       # rows, elements of a row: a line of the input that runs along the rows holds 16 float32
+STREAM = 32 << 20     # bytes of a fresh result from which it is written past the caches: nobody will find it there, and lines need not be read first
+CHUNK = 1024          # elements computed into a buffer before they are streamed out
 WALKER = 10           # words of the walker before its table
 
 
@@ -52,8 +54,11 @@ def build_map(exprs: Sequence[E.Expr] | E.Expr, outs: Sequence[tuple], ins: Sequ
     in_compute = tuple(None if c is None else name_of(c) for c in (compute if isinstance(compute, tuple | list) else [compute] * len(ins)))
     in_kinds = tuple(f"param {i[1]}" if i[0] == "param" else "index" if i[0] == "index" else name_of(i[0]) for i in ins)
     out_names = tuple(name_of(dtype) for dtype, _ in outs)
-    key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes)
-    address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes))
+    # a fresh result begins at a cache line; its rows must, too; and costly expressions do not wait for memory
+    stream = (result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and not any(s % 64 for s in strides[0][:-1])
+              and E.work(exprs) < 12)
+    key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes, stream)
+    address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes, stream))
     parts, long = _split(exprs, math.prod(sizes), classes, sum(ITEMSIZE[k] for k in kinds if k != "index"), threads)
     slots = len(outs) + sum(i[0] != "index" for i in ins)
     tiled = _rows_of_tiles(sizes, strides[len(outs):]) if math.prod(sizes) >= GRAIN else None
@@ -148,9 +153,9 @@ def _split(exprs, numel, classes, bytes_each, threads):
     return parts, numel * cost * 0.2 > LONG
 
 
-def map_text(exprs, out_names, in_kinds, in_compute, classes) -> str:
+def map_text(exprs, out_names, in_kinds, in_compute, classes, stream=False) -> str:
     """IR text of the two loops; the inner one is a function of its own, which keeps LLVM's loop passes from weighing both together."""
-    row, names = _row_text(exprs, out_names, in_kinds, in_compute, classes)
+    row, names = _row_text(exprs, out_names, in_kinds, in_compute, classes, stream)
     b = Body()
     n, rows = b.word(0), b.word(1)
     slots, count = iter(range(len(names) + len(in_kinds))), sum(k != "index" for k in in_kinds) + len(out_names)
@@ -169,10 +174,13 @@ def map_text(exprs, out_names, in_kinds, in_compute, classes) -> str:
         bases = [(b.add if c == "i" else b.at)(start, b.mul(at, step)) for start, step, c in zip(starts, row_steps, classes)]
         arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
         b.do(f"call void @row(ptr %desc, ptr %slots, i64 {low}, i64 {high}, {arguments})")
+    if stream and jit.host().arch == "x86_64":
+        b.declare("declare void @llvm.x86.sse.sfence()")
+        b.do("call void @llvm.x86.sse.sfence()")  # streamed lines are ordered before the signal that this part is done
     return b.text(row)
 
 
-def _row_text(exprs, out_names, in_kinds, in_compute, classes) -> tuple[str, list[str]]:
+def _row_text(exprs, out_names, in_kinds, in_compute, classes, stream) -> tuple[str, list[str]]:
     """IR text of `@row(desc, slots, low, high, base of each operand)`, elements low…high of a row; and the formats of the operands."""
     b = Body()
     lowering = Lowering(b)
@@ -201,7 +209,8 @@ def _row_text(exprs, out_names, in_kinds, in_compute, classes) -> tuple[str, lis
         if classes[k] == "s":
             bind(around, i, lowering.load(names[k], bases[k]))
     access, mark = b.parallel()  # iterations are independent: no overlap checks when vectorising
-    with b.loop("%low", "%high", extra=mark) as at:
+
+    def element(at, target):
         inside = dict(around)
         for k, i in inputs:
             if classes[k] == "i":
@@ -210,10 +219,33 @@ def _row_text(exprs, out_names, in_kinds, in_compute, classes) -> tuple[str, lis
                 bind(inside, i, lowering.load(names[k], place(k, at), access))
         results = [lowering.emit(e, inside) for e in exprs]  # every load before the first store: results may lie on inputs
         for k, result in enumerate(results):
-            lowering.store(names[k], result, place(k, at), access)
+            lowering.store(names[k], result, target(k), access)
+
+    if stream:
+        _streamed(b, ITEMSIZE[names[0]], bases[0], mark, element)
+    else:
+        with b.loop("%low", "%high", extra=mark) as at:
+            element(at, lambda k: place(k, at))
     arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
     head = f"define internal void @row(ptr noalias readonly %desc, ptr noalias readonly %slots, i64 %low, i64 %high, {arguments}) noinline {jit.ATTRIBUTES} {{"
     return "\n".join([lowering.definitions(), head, "entry:", *b.entry, *b.lines, "  ret void", "}", *b.tail]), names
+
+
+def _streamed(b: Body, size: int, base: str, mark: str, element) -> None:
+    """Elements low…high, computed CHUNK at a time into a buffer that stays in cache and copied from there with non-temporal stores."""
+    buffer = b.cell(f"[{CHUNK * size} x i8]").name
+    b.tail.append("!900 = !{i32 1}")
+    b.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    with b.loop("%low", "%high", CHUNK) as start:
+        count = b.min(CHUNK, b.sub("%high", start))
+        with b.loop(0, count, extra=mark) as i:
+            element(b.add(start, i), lambda k: b.at(buffer, b.mul(i, size)))
+        line, length = b.at(base, b.mul(start, size)), b.mul(count, size)
+        whole = b(f"and i64 {length}, -64")
+        with b.loop(0, whole, 64) as at:
+            value = b.load("<64 x i8>", b.at(buffer, at), ", align 64")
+            b.store("<64 x i8>", value, b.at(line, at), ", align 64, !nontemporal !900")
+        b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {b.at(line, whole)}, ptr {b.at(buffer, whole)}, i64 {b.sub(length, whole)}, i1 false)")
 
 
 def _share(b: Body, n: str, rows: str) -> list[str]:
