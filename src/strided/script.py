@@ -146,7 +146,10 @@ def fold(error: BaseException) -> str | None:
     kept = [name for at, name in enumerate(names) if at == 0 or name != names[at - 1]]
     if len(kept) > 5:
         kept = [*kept[:2], "…", *kept[-2:]]
-    inside = _submodule(error, below)
+    try:
+        inside = _submodule(error, below)
+    except Exception:  # a module of the user's may be half built, or its __repr__ broken: their own error comes first
+        inside = None
     plural = "s" if len(below) > 1 else ""
     return f"[{'in ' + inside + '; ' if inside else ''}{len(below)} strided frame{plural} folded: {' → '.join(kept)}; --full-traceback shows them]"
 
@@ -199,10 +202,10 @@ def _user_part(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_library(path: str) -> bool:
-    """Whether a file belongs to the standard library or to an installed package."""
-    if path.startswith("<frozen ") or f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
+    """Whether a file belongs to the standard library or to a package that this one is built on."""
+    if path.startswith("<frozen ") or any(f"{os.sep}site-packages{os.sep}{name}{os.sep}" in path for name in ("numpy", "llvmlite", "ml_dtypes", "rich")):
         return True
-    return path.startswith(os.path.dirname(os.__file__) + os.sep)
+    return path.startswith(os.path.dirname(os.__file__) + os.sep) and f"{os.sep}site-packages{os.sep}" not in path
 
 
 def _describe(frame: FrameType) -> str:
