@@ -186,7 +186,7 @@ def _split(trace: TracebackType | None) -> tuple[list[TracebackType], list[Frame
         else:
             inside = False
         if inside:
-            if kept:
+            if kept and path.startswith(PACKAGE):
                 below.append(trace.tb_frame)
         else:
             kept.append(trace)
