@@ -60,6 +60,8 @@ def _make(cls, data, requires_grad):
         from ..ops import empty
 
         data = empty(0)
+    if requires_grad and not (data.is_floating_point() or data.is_complex()):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     result = share(cls, data)
     return result.requires_grad_(requires_grad) if requires_grad else result
 

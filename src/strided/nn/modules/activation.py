@@ -41,14 +41,14 @@ class SELU(_Inplace):
     """Scaled ELU: keeps mean 0 and variance 1 through layers."""
 
     def forward(self, input):
-        return F.selu(input, self.inplace)
+        return F.selu(input, inplace=self.inplace)
 
 
 class Hardswish(_Inplace):
     """x·hardsigmoid(x)."""
 
     def forward(self, input):
-        return F.hardswish(input, self.inplace)
+        return F.hardswish(input, inplace=self.inplace)
 
     def extra_repr(self):
         return ""
@@ -58,7 +58,7 @@ class Hardsigmoid(_Inplace):
     """min(max(x + 3, 0), 6) / 6."""
 
     def forward(self, input):
-        return F.hardsigmoid(input, self.inplace)
+        return F.hardsigmoid(input, inplace=self.inplace)
 
     def extra_repr(self):
         return ""

@@ -244,10 +244,10 @@ def _as_parameter(value):
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _describe(value):
+def _describe(value, kind_of):
     if isinstance(value, Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        return f"{kind} containing: [{typename(value)} of size {'x'.join(map(str, value.size()))}]"
+        return f"{kind} containing: [{kind_of(value)} of size {'x'.join(map(str, value.size()))}]"
     return f"Object of type: {type(value).__name__}"
 
 
@@ -293,7 +293,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self):
-        return "\n".join(f"  ({i}): {_describe(value)}" for i, value in enumerate(self))
+        return "\n".join(f"  ({i}): {_describe(value, lambda t: t.dtype)}" for i, value in enumerate(self))
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("ParameterList should not be called.")
@@ -381,7 +381,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return "\n".join(f"  ({key}): {_describe(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_describe(value, typename)}" for key, value in self.items())
 
     def __or__(self, other):
         result = self.copy()

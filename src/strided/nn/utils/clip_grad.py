@@ -17,8 +17,8 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     norm_type = float(norm_type)
     if not tensors:
         return ops.tensor(0.0)
-    norms = [ops.linalg_vector_norm(t, norm_type) for t in tensors]
-    total = ops.linalg_vector_norm(ops.stack([n.to(norms[0].device) for n in norms]), norm_type)
+    norms = [ops.vector_norm(t, norm_type) for t in tensors]
+    total = ops.vector_norm(ops.stack([n.to(norms[0].device) for n in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. "

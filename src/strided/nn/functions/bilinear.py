@@ -1,0 +1,12 @@
+"""The bilinear form of two inputs, as products of operators."""
+from __future__ import annotations
+
+from ... import ops
+
+
+def bilinear(input1, input2, weight, bias=None):
+    """x1ᵀ W x2 + b for every output: [*, I1], [*, I2], weight [O, I1, I2], bias [O] -> [*, O]. Raises RuntimeError where the leading dimensions differ."""
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}")
+    out = ops.einsum("...i,oij,...j->...o", input1, weight, input2)
+    return out if bias is None else out + bias

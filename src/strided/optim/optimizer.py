@@ -1,0 +1,259 @@
+"""`Optimizer`: parameter groups, state, hooks and state dicts. The update rules are in their own files."""
+import collections
+import copy
+import functools
+import itertools
+import warnings
+
+from ..autograd.modes import enable_grad, no_grad
+from ..nn.hooks import HookTable, _add
+from ..nn.parameter import typename
+from ..tensor import Tensor
+
+_HOOKS = (
+    "_optimizer_step_pre_hooks",
+    "_optimizer_step_post_hooks",
+    "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks",
+    "_optimizer_load_state_dict_pre_hooks",
+    "_optimizer_load_state_dict_post_hooks",
+)
+GLOBAL_STEP_PRE, GLOBAL_STEP_POST = HookTable(), HookTable()
+
+
+class _Required:
+    """Marks an option that every group must give."""
+
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+def _with_hooks(step):
+    """step() between the hooks that watch it."""
+
+    @functools.wraps(step)
+    def wrapped(self, *args, **kwargs):
+        for hook in (*GLOBAL_STEP_PRE.values(), *self._optimizer_step_pre_hooks.values()):
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(f"{step.__qualname__} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                args, kwargs = changed
+        result = step(self, *args, **kwargs)
+        for hook in (*self._optimizer_step_post_hooks.values(), *GLOBAL_STEP_POST.values()):
+            hook(self, args, kwargs)
+        return result
+
+    wrapped.hooked = True
+    return wrapped
+
+
+class Optimizer:
+    """Base of all optimisers. `params`: tensors, (name, tensor) pairs, or dicts with "params" and that group's own options.
+
+    A subclass that only has an update rule defines `_update(group, parameter, grad, state)`; `step` calls it for every parameter with a gradient.
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("step")
+        if own is not None and not getattr(own, "hooked", False):
+            cls.step = _with_hooks(own)
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        for name in _HOOKS:
+            setattr(self, name, HookTable())
+        if isinstance(params, Tensor):
+            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {typename(params)}")
+        self.state = collections.defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(dict(group))
+
+    def add_param_group(self, param_group):
+        """Adds a group; what it does not say is taken from the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
+                "between runs. Please use a list instead."
+            )
+        params = list(params)
+        named = [p for p in params if isinstance(p, tuple)]
+        if named and len(named) != len(params):
+            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        if named:
+            param_group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        param_group["params"] = params
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
+            if not self.defaults.get("differentiable") and p.grad_fn is not None:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        if len({id(p) for p in params}) != len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        seen = {id(p) for group in self.param_groups for p in group["params"]}
+        if any(id(p) in seen for p in params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    def zero_grad(self, set_to_none=True):
+        """Drops (or with `set_to_none=False` zeroes) the gradients of all parameters."""
+        for p in self._parameters():
+            if p.grad is None:
+                continue
+            if set_to_none:
+                p.grad = None
+            else:
+                p.grad = p.grad.detach()
+                p.grad.zero_()
+
+    def _parameters(self):
+        return itertools.chain.from_iterable(group["params"] for group in self.param_groups)
+
+    def step(self, closure=None):
+        """One update. `closure`, if given, recomputes the loss, which is returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        state = self.state[p]
+                        self._update(group, p, p.grad, state)
+                        if not state:  # a rule that keeps nothing leaves no empty entry behind
+                            del self.state[p]
+        return loss
+
+    step = _with_hooks(step)
+
+    def _update(self, group, p, grad, state):
+        raise NotImplementedError
+
+    # ---- state dicts ---------------------------------------------------------------------------
+
+    def state_dict(self):
+        """{"state": parameter number → its state, "param_groups": groups with parameter numbers}."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        number = {}
+        groups = []
+        for group in self.param_groups:
+            packed = {k: v for k, v in group.items() if k != "params"}
+            for p in group["params"]:
+                number.setdefault(id(p), len(number))
+            packed["params"] = [number[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {(number[id(k)] if isinstance(k, Tensor) else k): v for k, v in self.state.items()}
+        result = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            changed = hook(self, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    def load_state_dict(self, state_dict):
+        """Takes over a `state_dict()`: groups must match in number and size; state is cast to its parameter's dtype."""
+        state_dict = dict(state_dict)
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = hook(self, state_dict)
+            if changed is not None:
+                state_dict = changed
+        saved = copy.deepcopy(state_dict["param_groups"])
+        if len(saved) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(ours["params"]) != len(theirs["params"]) for ours, theirs in zip(self.param_groups, saved)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        numbers = itertools.chain.from_iterable(group["params"] for group in saved)
+        by_number = dict(zip(numbers, self._parameters()))
+        state = collections.defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            p = by_number.get(key)
+            state[key if p is None else p] = value if p is None else {k: _cast(k, v, p) for k, v in value.items()}
+        for ours, theirs in zip(self.param_groups, saved):
+            theirs["params"] = ours["params"]
+            if "param_names" in ours:
+                theirs["param_names"] = ours["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for name in _HOOKS:
+            self.__dict__.setdefault(name, HookTable())
+        for group in self.param_groups:  # options that a state saved by an older version lacks
+            for name, default in self.__dict__.get("defaults", {}).items():
+                group.setdefault(name, default)
+
+    # ---- hooks ---------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook):
+        """`hook(optimizer, args, kwargs)` before every step."""
+        return _add(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """`hook(optimizer, args, kwargs)` after every step."""
+        return _add(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        return _add(self._optimizer_state_dict_pre_hooks, hook, prepend=prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        return _add(self._optimizer_state_dict_post_hooks, hook, prepend=prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        return _add(self._optimizer_load_state_dict_pre_hooks, hook, prepend=prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        return _add(self._optimizer_load_state_dict_post_hooks, hook, prepend=prepend)
+
+    def __repr__(self):
+        lines = [type(self).__name__ + " ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _cast(key, value, p):
+    """A saved state value for parameter p: tensors take its dtype and device, except the step count."""
+    if isinstance(value, Tensor):
+        if key == "step":
+            return value.clone()
+        value = value.to(dtype=p.dtype, device=p.device) if p.is_floating_point() else value.to(device=p.device)
+        return value.clone()
+    return value
+
+
+def check(name, value, good, text=None):
+    """Raises PyTorch's ValueError for an option out of its range."""
+    if not good:
+        raise ValueError(f"Invalid {name}: {value}" if text is None else text)
