@@ -31,7 +31,7 @@ def test_value_gradient_and_node():
     x = leaf(1.0, 2.0)
     y = Cube.apply(x, 2.0)
     assert y.tolist() == [2, 16] and y.grad_fn.name() == "CubeBackward"
-    assert y.grad_fn.next_functions[1] == (None, 0) and y.grad_fn.factor == 2.0
+    assert len(y.grad_fn.next_functions) == 1 and y.grad_fn.factor == 2.0
     y.sum().backward()
     assert x.grad.tolist() == [6, 24]
     with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):

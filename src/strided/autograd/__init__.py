@@ -3,7 +3,7 @@
 The public face of `torch.autograd`, and what operators need to record themselves. No operator lives here.
 """
 
-from strided.autograd import engine, functional, graph  # noqa: F401
+from strided.autograd import checkpoint, engine, functional, graph  # noqa: F401
 from strided.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly  # noqa: F401
 from strided.autograd.engine import grad  # noqa: F401
 from strided.autograd.function import Function, once_differentiable  # noqa: F401

@@ -48,6 +48,10 @@ class BackwardCFunction(Node, FunctionCtx):
 
     function: type["Function"]
     skips_undefined = False
+    places: list[int]  # which arguments of forward are tensors: only they have edges
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
 
     @property
     def saved_tensors(self) -> tuple:
@@ -58,7 +62,8 @@ class BackwardCFunction(Node, FunctionCtx):
     @property
     def needs_input_grad(self) -> tuple:
         """Whether each argument of forward wants a gradient."""
-        return tuple(self.needs)
+        places, needs = self.places, self.needs
+        return tuple(place in places and needs[places.index(place)] for place in range(self.count))
 
     def apply(self, *grads):
         function = self.function
@@ -71,10 +76,20 @@ class BackwardCFunction(Node, FunctionCtx):
         else:
             results = function.backward(self, *grads)
         results = results if isinstance(results, tuple) else tuple(results) if isinstance(results, list) else (results,)
-        for number, (grad, edge) in enumerate(zip(results, self.edges)):
+        return self.of_tensors(results)
+
+    def of_tensors(self, results: tuple) -> tuple:
+        """The gradients of the tensor arguments, from one result an argument."""
+        for grad in results:
             if grad is not None and not isinstance(grad, Tensor):
                 raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
-        return results
+        count = self.count
+        if len(results) < count or any(grad is not None for grad in results[count:]):
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})")
+        for place, grad in enumerate(results[:count]):
+            if grad is not None and place not in self.places:
+                raise RuntimeError(f"function {self.name()} returned a gradient different from None at position {place + 1}, but the corresponding forward input was not a Variable")
+        return tuple([results[place] for place in self.places])
 
 
 def _zeros(specs, number: int) -> Tensor:
@@ -132,10 +147,12 @@ class Function(metaclass=_FunctionMeta):
         if separate and kwargs:
             args, kwargs = _bound(cls.forward, args, kwargs), {}
         ctx = cls._backward_cls()
-        tensors = [arg if isinstance(arg, Tensor) else None for arg in args]
+        ctx.count = len(args)
+        ctx.places = [place for place, arg in enumerate(args) if isinstance(arg, Tensor)]
+        tensors = [args[place] for place in ctx.places]
         records = tracking(*tensors)
-        ctx.edges = [None if t is None else gradient_edge(t) for t in tensors] if records else [None] * len(args)
-        ctx.needs = [records and t is not None and graph.requires_grad(t) for t in tensors]
+        ctx.edges = [gradient_edge(t) if records else None for t in tensors]
+        ctx.needs = [records and graph.requires_grad(t) for t in tensors]
         ctx.saves = ()
         with no_grad():
             if separate:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 from strided.autograd import engine, graph
-from strided.autograd.modes import no_grad
 from strided.tensor import Tensor, empty
 
 
@@ -99,8 +98,7 @@ def _numerical(func, inputs, variables, place: int, eps: float) -> list:
     import numpy as np
 
     def output():
-        with no_grad():
-            outs = [out for out in _tensors(func(*inputs)) if isinstance(out, Tensor) and out.dtype.is_floating_point]
+        outs = [out for out in _tensors(func(*inputs)) if isinstance(out, Tensor) and out.dtype.is_floating_point]  # with grad mode on: func may take gradients itself
         return np.array(_array(outs[place]), dtype=np.float64).reshape(-1)
 
     found = []

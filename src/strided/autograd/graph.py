@@ -104,7 +104,7 @@ class Node:
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
 class NodeHooks:
@@ -159,6 +159,9 @@ class AccumulateGrad(Node):
         self.edges = self.saves = ()
         self.seq = next_sequence() + _LEAVES_FIRST
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     @property
     def variable(self) -> Tensor:
         return self.reference()
@@ -197,7 +200,7 @@ def gradient_edge(t: Tensor) -> tuple | None:
     if base is not None:
         if t._seen != t.mem.version:
             _refresh(t)
-        if not (t._tracked or base._tracked):
+        if not t._tracked:  # a view made under no_grad requires grad with its base, yet leads nowhere
             return None
     elif not t._tracked:
         return None
@@ -383,6 +386,9 @@ def rebase_view(node: Node, x: Tensor) -> Node:
 
 class CopySlices(Node):
     """A write into a window of a tensor: the window's gradient goes through the inner node, the rest passes by."""
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
 
     def apply(self, grad):
         spec, (view, offset) = self.base_spec, self.view

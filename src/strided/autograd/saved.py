@@ -76,7 +76,7 @@ def unpack(entry, node):
         return _unpack_packed(entry, node)
     current = first.mem.version
     if current != version:
-        raise _modified(first.spec, entry[2], first._nr, current, version)
+        raise _modified(first.spec, first._node, first._nr, current, version)
     if first._node is not entry[2]:  # detached in place since: the history it had then is what counts
         return attached(wrap(first.spec, first.mem, first.ptr), entry[2], first._nr)
     return first
@@ -95,9 +95,13 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
+def _operation(node) -> str:
+    return node.name().rstrip("0123456789").removesuffix("Backward")
+
+
 def _modified(spec, node, number: int, current: int, expected: int) -> RuntimeError:
     name = _TYPE_NAMES.get(spec.dtype.name, spec.dtype.name)
-    origin = "" if node is None else f", which is output {number} of {node.name().removesuffix('Backward0')},"
+    origin = "" if node is None else f", which is output {number} of {_operation(node)},"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{name}Tensor {list(spec.shape)}]{origin} "
         f"is at version {current}; expected version {expected} instead. Hint: enable anomaly detection to find the operation that failed to compute "

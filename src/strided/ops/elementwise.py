@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import dtypes, errors
 from ..autograd import Node, anomaly, check_inplace, record_inplace, tracking
-from ..autograd.graph import gradient_edge, next_sequence
-from ..autograd.saved import save
+from ..autograd.graph import accumulator, gradient_edge, next_sequence
+from ..autograd.saved import attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
 from ..kernels import expr as E
 from ..kernels.map import build_map
@@ -48,7 +48,7 @@ class Pointwise:
         self.plans = PlanCache()
         self.inplace_plans = PlanCache()
         self.vjps: dict[int, Any] = {}
-        self.recipes: dict[tuple, Recipe] = {}
+        self.recipes: dict[int, Recipe] = {}
         self.gradient: Callable[..., Any] | None = None  # an expression over (g, *operands, result) an operand, where the derived one is not wanted
         self.node_class = _node_class(node) if node else None
 
@@ -112,24 +112,43 @@ class Pointwise:
         return out
 
     def record(self, operands: tuple, out: Tensor) -> None:
-        """Hangs the result on a new node. `autograd.record` for the one shape of node there is here: this is on the path of every small call."""
-        if not out.spec.dtype.is_floating_point:
+        """Hangs the result on a new node: `autograd.record` for the one shape of node there is here, written out because every small call passes it."""
+        spec = out.spec
+        if not spec.dtype.is_floating_point:
             return
-        edges = [gradient_edge(o) if isinstance(o, Tensor) else None for o in operands]
-        wanted = tuple([edge is not None for edge in edges])
+        edges = []
+        outline = []
+        wanted = 0
+        bit = 1
+        for o in operands:
+            if isinstance(o, Tensor):
+                outline.append(o.spec)
+                if o._base is not None:
+                    edge = gradient_edge(o)
+                elif not o._tracked:
+                    edge = None
+                elif (source := o._node) is not None:
+                    edge = (source, o._nr)
+                else:
+                    edge = (o._accumulator or accumulator(o), 0, o)
+                if edge is not None:
+                    wanted += bit
+                edges.append(edge)
+            else:
+                outline.append(o)
+                edges.append(None)
+            bit += bit
         recipe = self.recipes.get(wanted) or self.recipe(wanted)
         node = _new(self.node_class)
         node.edges = edges
         node.recipe = recipe
-        node.operands = tuple([o.spec if isinstance(o, Tensor) else o for o in operands])
+        node.operands = outline
         if recipe.saves:
-            everything = (*operands, out)
-            saved = tuple([everything[i] for i in recipe.saves if isinstance(everything[i], Tensor)])
-            node.saves = save(saved, out)
+            node.saves = save([operands[i] if i < self.arity else out for i in recipe.saves if i == self.arity or type(outline[i]) is Spec], out)
         else:
             node.saves = ()
         node.seq = next_sequence()
-        node.specs = out.spec
+        node.specs = spec
         if anomaly.enabled:
             anomaly.remember(node)
         out._node = node
@@ -146,9 +165,12 @@ class Pointwise:
         track = self.node_name is not None and tracking(x, *others)
         old = x
         if track:
-            recipe = self.recipe(tuple([isinstance(o, Tensor) and (o._tracked or o._base is not None and o._base._tracked) for o in (x, *others)]))
+            wanted = sum(1 << i for i, o in enumerate((x, *others)) if isinstance(o, Tensor) and gradient_edge(o) is not None)
+            recipe = self.recipe(wanted)
             if 0 in recipe.saves:
-                old = self_copy(x)  # the gradient needs x as it was
+                old = self_copy(x)  # the gradient needs x as it was, with its history: it may be differentiated again
+                if (edge := gradient_edge(x)) is not None:
+                    attached(old, edge[0], edge[1])
         if plan.desc is not None:
             check_overlap(x)
             addresses = []
@@ -199,11 +221,11 @@ class Pointwise:
         operator = Pointwise(label, lambda *a: renumbered, len(used), "promote", node=(self.node_name or "").removesuffix("Backward0") + "Backward")
         return operator, tuple(-1 if k == n else n if k == n + 1 else k for k in used)
 
-    def recipe(self, wanted: tuple) -> Recipe:
-        """What to save and how to compute gradients, for operands of which `wanted` says which want one."""
+    def recipe(self, wanted: int) -> Recipe:
+        """What to save and how to compute gradients; bit i of `wanted` says whether operand i wants one."""
         found = self.recipes.get(wanted)
         if found is None:
-            terms = [self.vjp(i) if want else None for i, want in enumerate(wanted)]
+            terms = [self.vjp(i) if wanted >> i & 1 else None for i in range(self.arity)]
             needed = sorted({k for term in terms if isinstance(term, tuple) for k in term[1] if k >= 0})
             found = self.recipes[wanted] = Recipe(tuple(needed), terms)
         return found

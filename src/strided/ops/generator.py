@@ -10,6 +10,7 @@ import struct
 import threading
 from typing import Any
 
+from ..autograd import checkpoint
 from ..dtypes import CPU, resolve_device, uint8
 from ..kernels import random as kernels
 from ..kernels.native import Storage, new_storage
@@ -173,3 +174,6 @@ def fork_rng(devices=None, enabled: bool = True, _caller: str = "fork_rng", _dev
         yield
     finally:
         default_generator.set_state(state)
+
+
+checkpoint.register_rng(get_rng_state, set_rng_state)  # a checkpointed part draws the same numbers again
