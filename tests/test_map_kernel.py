@@ -15,6 +15,8 @@ from strided.kernels.lower import Lowering
 from strided.kernels.map import build_map, map_text
 from strided.layout import Layout
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, about the NaNs that are tested on purpose
+
 BF16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype("f4"), np.dtype("f8"), np.dtype("f2"), BF16]
 INTS = [np.dtype(c) for c in ("u1", "i1", "i2", "i4", "i8")]

@@ -210,6 +210,7 @@ RULES: dict[str, Callable[..., tuple]] = {
     "erf": lambda n, g, x: (mul(mul(g, constant(2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
     "erfc": lambda n, g, x: (mul(mul(g, constant(-2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
     "erfinv": lambda n, g, x: (mul(mul(g, constant(math.sqrt(math.pi) / 2)), E.exp(n * n)),),
+    "relu": lambda n, g, x: (where(E.node("le", n, 0), 0.0, g),),
     "sigmoid": lambda n, g, x: (mul(g, mul(1 - n, n)),),
     "hypot": _hypot,
     "maximum": lambda n, g, a, b: _max(n, g, a, b, ("gt", "lt")),

@@ -188,6 +188,7 @@ truncdiv = _function("truncdiv", 2, "quotient rounded towards zero; integers sta
 hypot = _function("hypot", 2, "sqrt(x*x + y*y)")
 copysign = _function("copysign", 2, "magnitude of x, sign of y")
 fma = _function("fma", 3, "x*y + z, rounded once")
+relu = _function("relu", 1, "x where positive, 0 where negative; NaN stays. Its derivative at 0 is 0, where that of maximum(x, 0) is 1/2")
 where = _function("where", 3, "y where x holds, else z")
 isnan = _function("isnan", 1, "whether x is NaN")
 isinf = _function("isinf", 1, "whether x is an infinity")
@@ -217,11 +218,6 @@ def position():
 def extent():
     """Length of the folded axis, an int64 (fold template only)."""
     return node("extent")
-
-
-def relu(x):
-    """x where positive, 0 elsewhere; NaN stays. Its derivative at 0 is 0, where that of maximum(x, 0) is 1/2."""
-    return where(node("le", x, 0), 0, x)
 
 
 def clamp(x, low=None, high=None):

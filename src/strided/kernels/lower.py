@@ -163,8 +163,9 @@ class Lowering(Formats):
 
     def _maximum(self, a, b): return self._extreme("gt", a, b, True)
     def _minimum(self, a, b): return self._extreme("lt", a, b, True)
-    def _fmax(self, a, b): return self._extreme("gt", a, b, False)
-    def _fmin(self, a, b): return self._extreme("lt", a, b, False)
+    def _fmax(self, a, b): return self._extreme("ge", a, b, False)
+    def _fmin(self, a, b): return self._extreme("le", a, b, False)
+    def _relu(self, x): return self.select(self._compare("lt", x, self.constant(0, x.type)), self.constant(0, x.type), x)
     def _clamp(self, x, low, high): return self._minimum(self._maximum(x, low), high)
     def _clamp_min(self, x, low): return self._maximum(x, low)
     def _clamp_max(self, x, high): return self._minimum(x, high)
