@@ -1,7 +1,8 @@
-"""Random fills as native kernels, bit for bit PyTorch's CPU generator: Mersenne Twister draws and the distributions made from them.
+"""Random fills as native kernels, bit for bit PyTorch's CPU generator: the distributions, and one call that runs a fill.
 
 A generator's memory (`STATE_BYTES`) is: 624 words of state, 624 tempered words, the index of the next unread word, the spare normal. Every fill is serial:
-one kernel call draws in memory order. Holds no tensors and no Python state; the distributions' definitions are in the comments beside them.
+one kernel call draws in memory order. Holds no tensors and no Python state; the distributions' definitions are in the comments beside them, the engine is
+in random_engine.py.
 """
 from __future__ import annotations
 
@@ -10,212 +11,12 @@ from collections.abc import Callable
 
 from . import jit
 from .native import launch, pack_desc
-from .scalar import Code, Value, call, constant, fma, intrinsic, polynomial, select, sqrt
+from .random_engine import BUFFER, FRESH, HAS_SPARE, NEXT, SPARE, STATE_BYTES, N, chunks, elementwise, engine_text, kernel, loop, unit, wide
+from .scalar import Code, Value, call, fma, intrinsic, polynomial, select, sqrt
 
-N, M = 624, 397
-BUFFER, NEXT, SPARE, HAS_SPARE = 4 * N, 8 * N, 8 * N + 8, 8 * N + 16  # byte offsets behind the state words
-STATE_BYTES = 8 * N + 24
-FRESH = N + 1  # value of `next` after seeding: nothing was drawn yet (like N, it makes the next draw refill)
-CHUNK = 2048  # elements a step: the drawn words are still in the first-level cache when they are turned into numbers
+__all__ = ["BUFFER", "FRESH", "HAS_SPARE", "NEXT", "SPARE", "STATE_BYTES", "N", "fill", "module_text"]
+
 BIG = 32768  # elements from which a fill lets other Python threads run
-
-
-# ---- text -------------------------------------------------------------------------------------------------------------
-
-def _loop(start: str, stop: str, body: str, tag: str, before: str, after: str) -> str:
-    """A counted loop over %i_<tag> in [start, stop); falls into label `after`. `before` is the label that control comes from."""
-    return f"""
-  %any_{tag} = icmp slt i64 {start}, {stop}
-  br i1 %any_{tag}, label %loop_{tag}, label %{after}
-loop_{tag}:
-  %i_{tag} = phi i64 [ {start}, %{before} ], [ %next_{tag}, %loop_{tag} ]
-{body}
-  %next_{tag} = add nuw nsw i64 %i_{tag}, 1
-  %more_{tag} = icmp slt i64 %next_{tag}, {stop}
-  br i1 %more_{tag}, label %loop_{tag}, label %{after}
-{after}:"""
-
-
-def _twist_step(tag: str, far: int, near_offset: int = 1) -> str:
-    """state[i] = state[i + far] ^ twist(state[i], state[i + near_offset])."""
-    i = f"%i_{tag}"
-    return f"""
-  %at_{tag} = getelementptr inbounds i32, ptr %s, i64 {i}
-  %near_{tag} = getelementptr inbounds i32, ptr %at_{tag}, i64 {near_offset}
-  %far_{tag} = getelementptr inbounds i32, ptr %at_{tag}, i64 {far}
-  %u_{tag} = load i32, ptr %at_{tag}
-  %v_{tag} = load i32, ptr %near_{tag}
-  %f_{tag} = load i32, ptr %far_{tag}
-  %high_{tag} = and i32 %u_{tag}, -2147483648
-  %low_{tag} = and i32 %v_{tag}, 2147483647
-  %y_{tag} = or i32 %high_{tag}, %low_{tag}
-  %half_{tag} = lshr i32 %y_{tag}, 1
-  %bit_{tag} = and i32 %v_{tag}, 1
-  %mask_{tag} = sub i32 0, %bit_{tag}
-  %xor_{tag} = and i32 %mask_{tag}, -1727483681
-  %w_{tag} = xor i32 %half_{tag}, %xor_{tag}
-  %r_{tag} = xor i32 %f_{tag}, %w_{tag}
-  store i32 %r_{tag}, ptr %at_{tag}"""
-
-
-def engine_text() -> str:
-    """`@refill(state)`: the next 624 words; `@draw(state, to, n)`: n words in order; `@draw32`, `@draw64`: one number (64 bits: high word first)."""
-    code = Code()
-    y = Value(code, "%raw", "i32")
-    y = y ^ (y >> 11)
-    y = y ^ ((y << 7) & 0x9D2C5680)
-    y = y ^ ((y << 15) & 0xEFC60000)
-    y = y ^ (y >> 18)
-    temper = """
-  %from = getelementptr inbounds i32, ptr %s, i64 %i_d
-  %to = getelementptr inbounds i32, ptr %out, i64 %i_d
-  %raw = load i32, ptr %from
-""" + "\n".join(code.lines) + f"\n  store i32 {y.name}, ptr %to"
-    return f"""
-define internal void @refill(ptr noalias %s) noinline #0 {{
-entry:{_loop("0", str(N - M), _twist_step("a", M), "a", "entry", "second")}
-{_loop(str(N - M), str(N - 1), _twist_step("b", M - N), "b", "second", "third")}
-  br label %last
-last:
-  %i_c = phi i64 [ {N - 1}, %third ]
-{_twist_step("c", M - N, 1 - N)}
-  %out = getelementptr inbounds i8, ptr %s, i64 {BUFFER}
-{_loop("0", str(N), temper, "d", "last", "done")}
-  %next = getelementptr inbounds i8, ptr %s, i64 {NEXT}
-  store i64 0, ptr %next
-  ret void
-}}
-
-define internal void @draw(ptr noalias %s, ptr noalias %to, i64 %n) noinline #0 {{
-entry:
-  %next = getelementptr inbounds i8, ptr %s, i64 {NEXT}
-  %buffer = getelementptr inbounds i8, ptr %s, i64 {BUFFER}
-  br label %head
-head:
-  %done = phi i64 [ 0, %entry ], [ %done2, %copy ]
-  %left = sub i64 %n, %done
-  %any = icmp sgt i64 %left, 0
-  br i1 %any, label %check, label %end
-check:
-  %at0 = load i64, ptr %next
-  %used = icmp uge i64 %at0, {N}
-  br i1 %used, label %fill, label %copy
-fill:
-  call void @refill(ptr %s)
-  br label %copy
-copy:
-  %at = phi i64 [ %at0, %check ], [ 0, %fill ]
-  %there = sub i64 {N}, %at
-  %m = call i64 @llvm.smin.i64(i64 %there, i64 %left)
-  %bytes = shl i64 %m, 2
-  %source = getelementptr inbounds i32, ptr %buffer, i64 %at
-  %target = getelementptr inbounds i32, ptr %to, i64 %done
-  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %bytes, i1 false)
-  %at2 = add i64 %at, %m
-  store i64 %at2, ptr %next
-  %done2 = add i64 %done, %m
-  br label %head
-end:
-  ret void
-}}
-
-define internal i32 @draw32(ptr noalias %s) alwaysinline #0 {{
-entry:
-  %next = getelementptr inbounds i8, ptr %s, i64 {NEXT}
-  %at0 = load i64, ptr %next
-  %used = icmp uge i64 %at0, {N}
-  br i1 %used, label %fill, label %read
-fill:
-  call void @refill(ptr %s)
-  br label %read
-read:
-  %at = phi i64 [ %at0, %entry ], [ 0, %fill ]
-  %buffer = getelementptr inbounds i8, ptr %s, i64 {BUFFER}
-  %source = getelementptr inbounds i32, ptr %buffer, i64 %at
-  %v = load i32, ptr %source
-  %at2 = add i64 %at, 1
-  store i64 %at2, ptr %next
-  ret i32 %v
-}}
-
-define internal i64 @draw64(ptr noalias %s) alwaysinline #0 {{
-  %high = call i32 @draw32(ptr %s)
-  %low = call i32 @draw32(ptr %s)
-  %h = zext i32 %high to i64
-  %l = zext i32 %low to i64
-  %h32 = shl i64 %h, 32
-  %v = or i64 %h32, %l
-  ret i64 %v
-}}
-
-define internal double @draw53(ptr noalias %s) alwaysinline #0 {{
-  %w = call i64 @draw64(ptr %s)
-  %k = and i64 %w, {(1 << 53) - 1}
-  %f = sitofp i64 %k to double
-  %u = fmul double %f, {constant(2.0**-53, 'double')}
-  ret double %u
-}}
-"""
-
-
-def _kernel(slots: str, body: str) -> str:
-    """The kernel function: `slots` names what each slot holds as "name:type" ("ptr", "double" or "i64")."""
-    loads = []
-    for k, slot in enumerate(slots.split()):
-        name, type = slot.split(":")
-        loads.append(f"  %slot_{name} = getelementptr inbounds i64, ptr %slots, i64 {k}\n  %{name} = load {type}, ptr %slot_{name}")
-    return "define void @kernel(ptr %desc, ptr %slots, i64 %part, i64 %parts) #0 {\nentry:\n" + "\n".join(loads) + f"\n{body}\n}}\n"
-
-
-def _chunks(words: int, body: str, setup: str = "") -> str:
-    """Steps of at most CHUNK elements: draws `words` words an element to %words, then runs `body`, a loop over [0, %m) that ends in label `chunk_end`.
-
-    %base is the index of the chunk's first element.
-    """
-    return f"""
-  %words = alloca i32, i64 {CHUNK * words}, align 64
-{setup}
-  br label %chunk_head
-chunk_head:
-  %base = phi i64 [ 0, %entry ], [ %base2, %chunk_end ]
-  %left = sub i64 %n, %base
-  %any = icmp sgt i64 %left, 0
-  br i1 %any, label %chunk, label %finish
-chunk:
-  %m = call i64 @llvm.smin.i64(i64 %left, i64 {CHUNK})
-  %nwords = mul i64 %m, {words}
-  call void @draw(ptr %s, ptr %words, i64 %nwords)
-{body}
-  %base2 = add i64 %base, %m
-  br label %chunk_head
-finish:"""
-
-
-def _unit(code: Code, kind: str) -> Value:
-    """Uniform in [0, 1) from the words of element %i_e: 24 bits for float, 53 for double (the word drawn first is the high one)."""
-    if kind == "float":
-        code.lines.append("  %word_at = getelementptr inbounds i32, ptr %words, i64 %i_e\n  %word = load i32, ptr %word_at")
-        return (Value(code, "%word", "i32") & 0xFFFFFF).to("float") * 2.0**-24
-    return (_wide(code) & ((1 << 53) - 1)).to("double") * 2.0**-53
-
-
-def _wide(code: Code) -> Value:
-    """The 64-bit draw of element %i_e. Hosts are little endian: the word drawn first was loaded as the low half."""
-    code.lines.append("  %word_at = getelementptr inbounds i64, ptr %words, i64 %i_e\n  %pair = load i64, ptr %word_at")
-    pair = Value(code, "%pair", "i64")
-    return (pair << 32) | (pair >> 32)
-
-
-def _elementwise(slots: str, words: int, value: Callable[[Code], Value], setup: str = "") -> str:
-    """A fill whose every element comes from its own one or two words. `value` may read %words at %i_e and the parameter slots."""
-    code = Code()
-    result = value(code)
-    store = f"""
-  %index = add i64 %base, %i_e
-  %place = getelementptr inbounds {result.type}, ptr %out, i64 %index
-  store {result.type} {result.name}, ptr %place"""
-    body = _loop("0", "%m", "\n".join(code.lines) + store, "e", "chunk", "chunk_end")
-    return _kernel(f"s:ptr out:ptr n:i64 {slots}", _chunks(words, body, setup) + "\n  ret void")
 
 
 # ---- uniform and what is made of it -------------------------------------------------------------------------------------
@@ -227,22 +28,22 @@ def uniform_text(kind: str) -> str:
 
     def value(code):
         a, b, w = (Value(code, name, kind) for name in ("%a", "%b", "%w"))
-        r = fma(_unit(code, kind), w, a)
+        r = fma(unit(code, kind), w, a)
         return select(r == b, a, r)
 
-    return _elementwise("low:double high:double", 1 if kind == "float" else 2, value, setup)
+    return elementwise("low:double high:double", 1 if kind == "float" else 2, value, setup)
 
 
 def bernoulli_text(kind: str) -> str:
     """`one` where a 53-bit uniform is below p, else 0. kind: "float", "double" or "i8"."""
 
     def value(code):
-        hit = _unit(code, "double") < Value(code, "%p", "double")
+        hit = unit(code, "double") < Value(code, "%p", "double")
         if kind == "i8":
             return hit.to("i8")
         return select(hit, Value(code, "%one", "double").to(kind), 0.0)
 
-    return _elementwise("p:double one:double", 2, value)
+    return elementwise("p:double one:double", 2, value)
 
 
 def _by_double(formula: Callable[..., Value]) -> Callable[[str], str]:
@@ -250,9 +51,9 @@ def _by_double(formula: Callable[..., Value]) -> Callable[[str], str]:
 
     def text(kind: str) -> str:
         def value(code):
-            return formula(_unit(code, "double"), Value(code, "%p", "double"), Value(code, "%q", "double")).to(kind)
+            return formula(unit(code, "double"), Value(code, "%p", "double"), Value(code, "%q", "double")).to(kind)
 
-        return "declare double @log1p(double)\ndeclare double @log(double)\ndeclare double @tan(double)\n" + _elementwise("p:double q:double", 2, value)
+        return "declare double @log1p(double)\ndeclare double @log(double)\ndeclare double @tan(double)\n" + elementwise("p:double q:double", 2, value)
 
     return text
 
@@ -277,11 +78,11 @@ def integers_text(kind: str) -> str:
         return select(r >= extent, r - extent, r) + Value(code, "%first", "i64")
 
     def wide(code):
-        return code.emit("i64", f"urem i64 {_wide(code).name}, %range") + Value(code, "%first", "i64")
+        return code.emit("i64", f"urem i64 {wide(code).name}, %range") + Value(code, "%first", "i64")
 
     if kind == "i64":
-        return _elementwise("range:i64 first:i64", 2, wide)
-    return _elementwise("range:i64 first:i64", 1, narrow, "  %rangef = sitofp i64 %range to double\n  %inverse = fdiv double 1.0, %rangef")
+        return elementwise("range:i64 first:i64", 2, wide)
+    return elementwise("range:i64 first:i64", 1, narrow, "  %rangef = sitofp i64 %range to double\n  %inverse = fdiv double 1.0, %rangef")
 
 
 def bits_text(kind: str) -> str:
@@ -289,11 +90,11 @@ def bits_text(kind: str) -> str:
 
     def value(code):
         if kind == "i64":
-            return _wide(code) & Value(code, "%mask", "i64")
+            return wide(code) & Value(code, "%mask", "i64")
         code.lines.append("  %word_at = getelementptr inbounds i32, ptr %words, i64 %i_e\n  %word = load i32, ptr %word_at\n  %wide = zext i32 %word to i64")
         return Value(code, "%wide", "i64") & Value(code, "%mask", "i64")
 
-    return _elementwise("mask:i64", 1 if kind == "i32" else 2, value)
+    return elementwise("mask:i64", 1 if kind == "i32" else 2, value)
 
 
 # ---- normal -----------------------------------------------------------------------------------------------------------
@@ -386,7 +187,7 @@ def normal_float_text() -> str:
   %pos_{tag} = add i64 %base, %at_{tag}
   %dst_{tag} = getelementptr inbounds float, ptr %out, i64 %pos_{tag}
   call void @block{w}(ptr %src_{tag}, ptr %dst_{tag}, <{w} x float> %mean{w}, <{w} x float> %std{w})"""
-        return _loop(start, stop, step, tag, before, after)
+        return loop(start, stop, step, tag, before, after)
 
     # the chunk is a multiple of both widths, so only the last one leaves single blocks (and words that the rest redoes)
     body = f"  %wide = sdiv i64 %m, {2 * width}\n" + blocks(width, "0", "%wide", "w", "chunk", "singles")
@@ -404,7 +205,7 @@ redo:
 end:
   ret void"""
     functions = "".join(_block_float(w) for w in sorted({8, width}))
-    return functions + _kernel("s:ptr out:ptr n:i64 meand:double stdd:double", _chunks(1, body, splats) + rest)
+    return functions + kernel("s:ptr out:ptr n:i64 meand:double stdd:double", chunks(1, body, splats) + rest)
 
 
 def normal_double_text() -> str:
@@ -420,13 +221,13 @@ def normal_double_text() -> str:
     code.lines.append(f"  store double {c.name}, ptr %p1\n  store double {s.name}, ptr %p2")
     block = (
         "define internal void @block(ptr %to, double %mean, double %std) #0 {\nentry:\n"
-        + _loop("0", "8", "\n".join(code.lines), "j", "entry", "done") + "\n  ret void\n}\n"
+        + loop("0", "8", "\n".join(code.lines), "j", "entry", "done") + "\n  ret void\n}\n"
     )  # fmt: skip
     unit = Code()
-    u = _unit(unit, "double")
+    u = unit(unit, "double")
     uniform = (
         "define internal void @units(ptr %words, ptr %to, i64 %m) #0 {\nentry:\n"
-        + _loop("0", "%m", "\n".join(unit.lines) + f"\n  %p = getelementptr inbounds double, ptr %to, i64 %i_e\n  store double {u.name}, ptr %p", "e", "entry", "done")
+        + loop("0", "%m", "\n".join(unit.lines) + f"\n  %p = getelementptr inbounds double, ptr %to, i64 %i_e\n  store double {u.name}, ptr %p", "e", "entry", "done")
         + "\n  ret void\n}\n"
     )
     step = """
@@ -437,7 +238,7 @@ def normal_double_text() -> str:
     body = """
   %start = getelementptr inbounds double, ptr %out, i64 %base
   call void @units(ptr %words, ptr %start, i64 %m)
-  %upto = sdiv i64 %m, 16""" + _loop("0", "%upto", step, "b", "chunk", "chunk_end")
+  %upto = sdiv i64 %m, 16""" + loop("0", "%upto", step, "b", "chunk", "chunk_end")
     rest = """
   %over = and i64 %n, 15
   %exact = icmp eq i64 %over, 0
@@ -451,7 +252,7 @@ redo:
   br label %end
 end:
   ret void"""
-    return NORMAL_DECLARATIONS + block + uniform + _kernel("s:ptr out:ptr n:i64 mean:double std:double", _chunks(2, body) + rest)
+    return NORMAL_DECLARATIONS + block + uniform + kernel("s:ptr out:ptr n:i64 mean:double std:double", chunks(2, body) + rest)
 
 
 def normal_scalar_text(kind: str, log_normal: bool = False) -> str:
@@ -467,7 +268,7 @@ def normal_scalar_text(kind: str, log_normal: bool = False) -> str:
     z = (call("exp", z) if log_normal else z).to(kind)
     number_name = z.name.replace("%v", "%f")
     make, last = "\n".join(code.lines), "\n".join(finish.lines).replace("%v", "%f")
-    return NORMAL_DECLARATIONS + _kernel("s:ptr out:ptr n:i64 mean:double std:double", f"""
+    return NORMAL_DECLARATIONS + kernel("s:ptr out:ptr n:i64 mean:double std:double", f"""
   %spare_at = getelementptr inbounds i8, ptr %s, i64 {SPARE}
   %has_at = getelementptr inbounds i8, ptr %s, i64 {HAS_SPARE}
   br label %head
@@ -527,8 +328,8 @@ def permutation_text(long: bool) -> str:
   store i64 %a, ptr %there"""
         stop = "%last"
     order = "\n  %at = getelementptr inbounds i64, ptr %out, i64 %i_o\n  store i64 %i_o, ptr %at"
-    shuffle = "\n  %last = sub i64 %n, 1" + _loop("0", stop, step, "p", "shuffle", "end") + "\n  ret void"
-    return _kernel("s:ptr out:ptr n:i64", _loop("0", "%n", order, "o", "entry", "shuffle") + shuffle)
+    shuffle = "\n  %last = sub i64 %n, 1" + loop("0", stop, step, "p", "shuffle", "end") + "\n  ret void"
+    return kernel("s:ptr out:ptr n:i64", loop("0", "%n", order, "o", "entry", "shuffle") + shuffle)
 
 
 def multinomial_text(kind: str) -> str:
@@ -540,7 +341,7 @@ def multinomial_text(kind: str) -> str:
   %sv = load {kind}, ptr %sp
   %sn = fdiv {kind} %sv, %total2
   store {kind} %sn, ptr %sp"""
-    return _kernel("s:ptr weights:ptr sums:ptr out:ptr rows:i64 columns:i64 samples:i64", f"""
+    return kernel("s:ptr weights:ptr sums:ptr out:ptr rows:i64 columns:i64 samples:i64", f"""
   %last = sub i64 %columns, 1
   br label %row
 row:
@@ -562,7 +363,7 @@ sum:
   %j2 = add nuw nsw i64 %j, 1
   %more = icmp slt i64 %j2, %columns
   br i1 %more, label %sum, label %scale
-scale:{_loop("0", "%columns", scale, "n", "scale", "scaled")}
+scale:{loop("0", "%columns", scale, "n", "scale", "scaled")}
   %lp = getelementptr inbounds {kind}, ptr %sums, i64 %last
   store {kind} 1.0, ptr %lp
   br label %sample
@@ -604,7 +405,7 @@ end:
 
 def seed_text() -> str:
     """Knuth's initialisation from the seed's low 32 bits; forgets the spare normal."""
-    return _kernel("s:ptr seed:i64", f"""
+    return kernel("s:ptr seed:i64", f"""
   %x0 = trunc i64 %seed to i32
   store i32 %x0, ptr %s
   br label %loop
