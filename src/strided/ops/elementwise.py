@@ -78,6 +78,7 @@ class Pointwise:
                 raise RuntimeError(f"output with shape {list(into.shape)} doesn't match the broadcast shape {list(shape)}")
             if not dtypes.can_cast(result_dtype, into.dtype):
                 raise RuntimeError(f"result type {result_dtype.scalar_name} can't be cast to the desired output type {into.dtype.scalar_name}")
+            check_overlap(into)
             layout, result_dtype = into.spec.layout, into.dtype
         spec = Spec.of(layout, result_dtype, device)
         if spec.is_meta:
@@ -172,7 +173,6 @@ class Pointwise:
                 if (edge := gradient_edge(x)) is not None:
                     attached(old, edge[0], edge[1])
         if plan.desc is not None:
-            check_overlap(x)
             addresses = []
             for o in others:
                 if isinstance(o, Tensor):
@@ -533,11 +533,36 @@ def _inplace(op: Pointwise, entry: Entry):
     inner = Entry(name, writes=True, inplace_form=True, pointwise=True, method=entry.method, function=entry.function and op.arity == 1, doc=f"In-place form of `{entry.name}`.", module=entry.module)
     inner.flops = entry.flops
 
+    plans = op.inplace_plans
+
     def call(input, *others):
         if HOOKS.active and not CONTEXT.depth:
             return hooked_call(inner, op.into, (input, *others), {})
         return op.into(input, *others)
 
+    def call_binary(input, other):
+        """The usual case straight through: a plan is there, nothing is tracked, the operands are no windows of each other."""
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked_call(inner, op.into, (input, other), {})
+        try:
+            if type(other) in _SCALARS:
+                plan = plans.get((input.spec, type(other)))
+                second = other
+                plain = not (input._tracked or input._base is not None or input._inference)
+            else:
+                plan = plans.get((input.spec, other.spec))
+                second = other.ptr
+                plain = not (input._tracked or other._tracked or input._base is not None or other._base is not None or input._inference or other.mem is input.mem)
+        except AttributeError:
+            return op.into(input, other)
+        if plan is None or not plain or plan.desc is None:
+            return op.into(input, other)
+        launch(plan.desc, input.ptr, input.ptr, second)
+        input.mem.version += 1
+        return input
+
+    if op.arity == 2:
+        call = call_binary
     call.__name__ = call.__qualname__ = name
     call.__doc__ = inner.doc
     call.pointwise = op

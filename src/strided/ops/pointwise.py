@@ -62,6 +62,7 @@ pointwise("rad2deg", lambda x: x * (180 / math.pi), kind="float")
 pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x == 0, 1.0, x) * math.pi)), kind="float")
 pointwise("logaddexp", lambda x, y: E.where(x == y, E.maximum(x, y) + math.log(2.0), E.maximum(x, y) + E.log1p(E.exp(-abs(x - y)))), kind="float", inplace=False, gradient=(lambda g, x, y, r: g * E.exp(x - r), lambda g, x, y, r: g * E.exp(y - r)))  # fmt: skip
 pointwise("logaddexp2", lambda x, y: E.where(x == y, E.maximum(x, y) + 1.0, E.maximum(x, y) + E.log2(1 + E.exp2(-abs(x - y)))), kind="float", inplace=False, gradient=(lambda g, x, y, r: g * E.exp2(x - r), lambda g, x, y, r: g * E.exp2(y - r)))  # fmt: skip
+pointwise("xlogy", lambda x, y: E.where(E.isnan(y), y, E.where(x == 0, 0.0, x * E.log(y))), kind="float", gradient=(lambda g, x, y, r: g * E.where((x == 0) & (y <= 0), 0.0, E.log(y)), lambda g, x, y, r: g * x / y))
 _nan_to_num = Pointwise("nan_to_num", lambda x, n, p, m: E.where(E.isnan(x), n, E.where(E.isinf(x), E.where(x > 0, p, m), x)), 4, node="NanToNum")
 _nan_to_num.gradient = lambda i: (lambda g, x, n, p, m, y: E.where(E.isnan(x) | E.isinf(x), 0.0, g)) if i == 0 else None
 _logit = Pointwise("logit", lambda x: E.log(x / (1 - x)), 1, kind="float", node="Logit")
