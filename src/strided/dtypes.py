@@ -431,10 +431,12 @@ device = Device
 
 def _new_device(kind, index):
     if isinstance(kind, int) and not isinstance(kind, bool):
-        raise RuntimeError('Cannot access accelerator device when none is available. Name the device instead: torch.device("cpu").')
+        raise RuntimeError('Cannot access accelerator device when none is available.\nName the device instead: torch.device("cpu").')
     if not isinstance(kind, str):
         raise TypeError(f"device() received an invalid combination of arguments - got ({type(kind).__name__}), but expected a string such as 'cpu' or 'cuda:0'")
     name, colon, number = kind.partition(":")
+    if not name.isalpha():
+        raise RuntimeError(f"Invalid device string: '{kind}'")
     if name not in _DEVICE_TYPES:
         raise RuntimeError(f"Expected one of {', '.join(_DEVICE_TYPES)} device type at start of device string: {name}")
     if colon and not (number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")):

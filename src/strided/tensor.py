@@ -9,7 +9,7 @@ from typing import Any
 
 from .dtypes import Device, DType
 from .kernels.native import Storage, new_storage, wrap_storage
-from .layout import Layout, Size
+from .layout import Layout, Size, wrap_dim
 
 _SPECS: dict[tuple, Spec] = {}
 _SPEC_LIMIT = 100_000  # beyond this many the table is emptied; a spec met again is then made anew
@@ -115,13 +115,13 @@ class Tensor:
         """All sizes, or the size of one dimension. Raises IndexError for a dimension that does not exist."""
         if dim is None:
             return self.spec.shape
-        return self.spec.shape[_wrap(dim, self.spec.ndim)]
+        return self.spec.shape[wrap_dim(dim, self.spec.ndim)]
 
     def stride(self, dim: int | None = None):
         """All strides in elements, or one dimension's."""
         if dim is None:
             return self.spec.strides
-        return self.spec.strides[_wrap(dim, self.spec.ndim)]
+        return self.spec.strides[wrap_dim(dim, self.spec.ndim)]
 
     def dim(self) -> int:
         return self.spec.ndim
@@ -189,12 +189,6 @@ class Tensor:
         return self.mem.version
 
     __len__: Any = _sealed("__len__")
-
-
-def _wrap(dim: int, ndim: int) -> int:
-    from .layout import wrap_dim
-
-    return wrap_dim(dim, ndim)
 
 
 _new = object.__new__

@@ -10,7 +10,8 @@ from typing import Any
 
 from .. import dtypes
 from ..autograd import backward, record, tracking
-from ..dispatch import PlanCache, run
+from ..autograd.graph import record_view
+from ..dispatch import CONTEXT, HOOKS, PlanCache, run
 from ..dtypes import Device, DType, resolve_device
 from ..kernels.index import build_copy
 from ..layout import Layout, MemoryFormat, contiguous_format, preserve_format, wrap_dim, wrap_dims
@@ -18,7 +19,8 @@ from ..tensor import Spec, Tensor, empty, wrap
 from .elementwise import self_copy
 from .table import TABLE, assign, operator
 from .views import (
-    ViewBackward0, check_tensor, diagonal, expand, infer_shape, integer, integers, place_back, remember, slice_, unsqueeze, window,
+    ViewBackward0, check_tensor, diagonal, expand, hooked, hot_operator, infer_shape, integer, integers, place_back, remember, slice_, start_view, unsqueeze,
+    window,
 )  # fmt: skip
 
 # ---- the same values in fresh memory ------------------------------------------------------------------------------------------
@@ -51,9 +53,11 @@ def _contiguous_reason(inputs, outputs, args, kwargs):
     return f"strides {inputs[0].stride()} are not those of contiguous memory, {outputs[0].stride()}"
 
 
-@operator("contiguous", function=False, moves=True, reason=_contiguous_reason)
+@hot_operator("contiguous", function=False, moves=True, reason=_contiguous_reason)
 def contiguous(input, memory_format=contiguous_format):
     """Itself if its elements lie in row-major order (or in `memory_format`), else a copy that does."""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(contiguous, input, memory_format)
     if memory_format is contiguous_format:
         if input.spec.is_contiguous:
             return input
@@ -98,15 +102,21 @@ def _reshape(input, shape: tuple) -> Tensor:
     return out
 
 
-@operator("reshape", moves=True, view=True, reason=_reshape_reason)
+@hot_operator("reshape", moves=True, view=True, reason=_reshape_reason)
 def reshape(input, *sizes, shape=None):
     """Another shape of the same elements (one size may be -1): a view where strides can express it, else a copy."""
-    if shape is None and sizes and type(sizes[0]) is tuple and len(sizes) == 1:
-        try:
-            return _reshape(input, sizes[0])
-        except TypeError:
-            pass
-    return _reshape(check_tensor("reshape", input), integers("reshape", "shape", sizes if shape is None else (shape,)))
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(reshape, input, *(sizes if shape is None else (shape,)))
+    try:
+        new, _ = input.spec.cache["reshape", sizes]
+    except (KeyError, TypeError, AttributeError):
+        return _reshape(check_tensor("reshape", input), integers("reshape", "shape", sizes if shape is None else (shape,)))
+    if new is None:
+        return _reshape(input, sizes)
+    result = start_view(input, new, input.ptr)
+    if result._base is None:
+        record_view(ViewBackward0, input, result, self_sym_sizes=input.spec.shape)
+    return result
 
 
 @operator("reshape_as", function=False, moves=True, view=True, reason=_reshape_reason)
@@ -115,20 +125,29 @@ def reshape_as(input, other):
     return _reshape(input, tuple(check_tensor("reshape_as", other, "other").shape))
 
 
-@operator("flatten", moves=True, view=True, reason=_reshape_reason)
+@hot_operator("flatten", moves=True, view=True, reason=_reshape_reason)
 def flatten(input, start_dim=0, end_dim=-1):
     """Dimensions `start_dim` to `end_dim` merged into one: a view where they lie in one run, else a copy. [.., a, b, ..] -> [.., a*b, ..]"""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(flatten, input, start_dim, end_dim)
     spec = input.spec
+    shape = spec.cache.get(("flatten", start_dim, end_dim))
+    if shape is None:
+        shape = remember(spec, ("flatten", start_dim, end_dim), _flat_shape(spec, start_dim, end_dim))
+    return input if shape is spec.shape else _reshape(input, shape)
+
+
+def _flat_shape(spec, start_dim, end_dim):
     start_dim, end_dim = integer("flatten", "start_dim", start_dim), integer("flatten", "end_dim", end_dim)
     start, end = wrap_dim(start_dim, spec.ndim), wrap_dim(end_dim, spec.ndim)
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if spec.ndim == 0:
-        return _reshape(input, (1,))
+        return (1,)
     if start == end:
-        return input
+        return spec.shape
     merged = spec.shape[start : end + 1].numel()
-    return _reshape(input, (*spec.shape[:start], merged, *spec.shape[end + 1 :]))
+    return (*spec.shape[:start], merged, *spec.shape[end + 1 :])
 
 
 @operator("ravel", moves=True, view=True, reason=_reshape_reason)
@@ -150,7 +169,7 @@ def to_copy(input: Tensor, dtype: DType, device: Device, layout: Layout | None =
     spec = input.spec
     if device is not spec.device:
         if spec.is_meta:
-            raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a different device.")
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!\nMake memory for it first: torch.empty_like(x, device='cpu'), or module.to_empty(device='cpu').")
         from ..layout import result_strides
 
         out = empty(spec.shape, dtype, device, (layout or result_strides(spec.shape, spec.layout)).strides)
@@ -364,6 +383,8 @@ def FlipBackward0(node, g):
 @operator("flip", moves=True, reason=lambda inputs, outputs, args, kwargs: "strides cannot be negative, so a flip copies")
 def flip(input, *given, dims=None):
     """The order of entries reversed along `dims`."""
+    if not given and dims is None:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
     dims = integers("flip", "dims", given if dims is None else (dims,))
     spec = input.spec
     chosen = wrap_dims(dims, spec.ndim) if dims else []
@@ -427,7 +448,8 @@ def _roll(input, shifts, dims):
 
     with no_grad():
         if not dims:
-            return reshape(_roll(flatten(input), shifts, (0,)), input.shape) if input.ndim != 1 else _roll(input, shifts, (0,))
+            rolled = _roll(flatten(input), shifts, (0,))
+            return wrap(rolled.spec.with_layout(Layout.contiguous(input.shape)), rolled.mem, rolled.ptr)
         out = empty(input.shape, input.dtype, input.device)
         if not input.spec.numel:
             return out

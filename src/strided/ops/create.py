@@ -62,6 +62,24 @@ def spec_of(shape: tuple, dtype: DType, device: Any, memory_format: Any = None) 
     return Spec.of(layout, dtype, device)
 
 
+_specs_seen = PlanCache()
+
+
+def quick_spec(given: tuple, dtype: Any, device: Any) -> Spec | None:
+    """The spec of a fresh row-major tensor for arguments met before; None where they must be parsed and checked first, by the slow path."""
+    key = given, dtype or dtypes._default, device or dtypes.get_default_device()
+    try:
+        return _specs_seen[key]
+    except KeyError:
+        pass
+    except TypeError:  # a list is not hashable
+        return None
+    if type(key[1]) is DType and not key[1].is_complex and all(type(n) is int and n >= 0 for n in given) and given:
+        place = resolve_device(device)
+        return _specs_seen.put(key, spec_of(given, key[1], place))
+    return None
+
+
 _full_plans = PlanCache()
 
 
@@ -76,7 +94,7 @@ def full_of(spec: Spec, value: Any) -> Tensor:
     desc = _full_plans.get(spec)
     if desc is None:
         desc = _full_plans.put(spec, fill_descriptor(spec, max(spec.layout.span * spec.itemsize, 1)))
-    return run(desc, spec, number_for(spec.dtype, value))
+    return run(desc, spec, number_for(spec.dtype, value) if value else 0.0 if spec.dtype.is_floating_point else 0)
 
 
 def _zero_bytes(spec: Spec) -> Tensor:
@@ -107,19 +125,27 @@ def finish(name: str, out: Tensor, requires_grad: bool, target: Tensor | None = 
 @operator("empty", method=False)
 def empty(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
     """A tensor of a shape with undefined elements."""
+    if size is None and out is None and layout is None and not pin_memory and not requires_grad and memory_format is None:
+        spec = quick_spec(size_given, dtype, device)
+        if spec is not None:
+            return empty_of(spec)
     dtype, device = options("empty", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
     made = empty_of(spec_of(sizes_of("empty", size_given, size), dtype, device, memory_format))
     return finish("empty", made, requires_grad, out)
 
 
 def _constant(name: str, value: int):
-    @operator(name, method=False)
     def make(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+        if size is None and out is None and layout is None and not pin_memory and not requires_grad:
+            spec = quick_spec(size_given, dtype, device)
+            if spec is not None:
+                return full_of(spec, value)
         dtype, device = options(name, dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
         return finish(name, full_of(spec_of(sizes_of(name, size_given, size), dtype, device), value), requires_grad, out)
 
+    make.__qualname__ = name
     make.__doc__ = f"A tensor of a shape with every element {value}."
-    return make
+    return operator(name, method=False)(make)
 
 
 zeros = _constant("zeros", 0)
@@ -196,14 +222,14 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 
 
 def _new_form(name: str, factory: Any):
-    @operator(name, function=False)
     def make(self, *given, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         own = self.dtype if dtype is None else dtype
         shape = sizes_of(name, given, size)
         return factory(shape, dtype=own, device=self.device if device is None else device, requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
+    make.__qualname__ = name
     make.__doc__ = f"`torch.{name[4:]}` with this tensor's dtype and device."
-    return make
+    return operator(name, function=False)(make)
 
 
 for _name, _factory in (("new_empty", empty), ("new_zeros", zeros), ("new_ones", ones)):
@@ -368,6 +394,24 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
             fill(TABLE["diagonal"].call(made), 1)
     return finish("eye", made, requires_grad, out)
 
+
+def _triangle_indices(name: str, keep: Any):
+    def indices(row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False):
+        for label, value in (("row", row), ("col", col)):
+            if value < 0:
+                raise RuntimeError(f"{label} must be non-negative, got{value}")
+        dtype, device = options(name, dtype, device, layout, pin_memory, default=dtypes.int64)
+        pairs = [(i, j) for i in range(row) for j in range(col) if keep(j - i, offset)]
+        flat = TABLE["tensor"].call([i for i, _ in pairs] + [j for _, j in pairs], dtype=dtype, device=device)
+        return TABLE["view"].call(flat, (2, len(pairs)))
+
+    indices.__qualname__ = name
+    indices.__doc__ = f"Row and column numbers of a matrix's {'lower' if name == 'tril_indices' else 'upper'} triangle, row by row. [2, n]"
+    return operator(name, method=False)(indices)
+
+
+tril_indices = _triangle_indices("tril_indices", lambda distance, offset: distance <= offset)
+triu_indices = _triangle_indices("triu_indices", lambda distance, offset: distance >= offset)
 
 from . import data  # noqa: E402, F401  (registers the rest of the family)
 from .data import as_tensor, asarray, from_numpy, frombuffer, scalar_tensor, tensor  # noqa: E402, F401

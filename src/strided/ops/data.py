@@ -53,10 +53,16 @@ def _measure(data: Any) -> tuple[int, ...]:
 def _flatten(data: Any, shape: tuple[int, ...]) -> list:
     """All numbers of a nested sequence of this shape, in order."""
     rows = [data]
+    if 0 in shape:
+        return []
     for dim, size in enumerate(shape):
         deeper: list = []
         for row in rows:
-            if isinstance(row, Tensor) or type(row).__module__ == "numpy" and getattr(row, "ndim", 0):
+            if isinstance(row, Tensor):
+                if row.numel() != 1:
+                    raise TypeError("only integer tensors of a single element can be converted to an index")
+                row = row.tolist()
+            elif type(row).__module__ == "numpy" and getattr(row, "ndim", 0):
                 row = row.tolist()
             elif not _is_sequence(row):
                 raise TypeError("not a sequence")
@@ -451,7 +457,7 @@ _METHODS = {
     "layout": property(lambda self: _strided(), doc="torch.strided: elements lie in memory by strides."),
     "__repr__": tensor_repr, "__format__": tensor_format,
     "is_same_size": lambda self, other: self.shape == other.shape,
-    "__reversed__": lambda self: TABLE["flip"].call(self, tuple(range(self.ndim))) if self.ndim else self,
+    "__reversed__": lambda self: TABLE["flip"].call(self, (0,)) if self.ndim else self,
 }  # fmt: skip
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)

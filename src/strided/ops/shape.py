@@ -20,7 +20,7 @@ from .views import check_tensor, expand, integers, permute, transpose, unsqueeze
 
 # Plain functions and names that the package's top level takes from here, beside the operators.
 __all__ = [
-    "broadcast_shapes", "cartesian_prod", "channels_last", "channels_last_3d", "combinations", "contiguous_format", "memory_format", "preserve_format",
+    "block_diag", "broadcast_shapes", "cartesian_prod", "channels_last", "channels_last_3d", "combinations", "contiguous_format", "memory_format", "preserve_format",
 ]  # fmt: skip
 
 
@@ -104,7 +104,17 @@ def _mH(self) -> Tensor:
     return transpose(self, -2, -1) if self.ndim else self
 
 
-for _name, _getter in (("T", _T), ("mT", _mT), ("H", _H), ("mH", _mH)):
+def _real(self) -> Tensor:
+    """The real part: itself, for a real tensor."""
+    return self
+
+
+def _imag(self) -> Tensor:
+    """The imaginary part of a complex tensor."""
+    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+
+
+for _name, _getter in (("real", _real), ("imag", _imag), ("T", _T), ("mT", _mT), ("H", _H), ("mH", _mH)):
     setattr(Tensor, _name, property(_getter, doc=_getter.__doc__))
 
 
@@ -120,7 +130,7 @@ def broadcast_tensors(*tensors):
     """Every tensor expanded to the shape they broadcast to together; a list of views."""
     tensors = _many(tensors)
     shape = tuple(L.broadcast_shapes(*[check_tensor("broadcast_tensors", t, "tensors").shape for t in tensors]))
-    return tuple(expand(t, shape) for t in tensors)
+    return tuple(t if t.shape == shape else expand(t, shape) for t in tensors)
 
 
 def broadcast_shapes(*shapes):
@@ -174,9 +184,27 @@ def meshgrid(*tensors, indexing=None):
     shape = tuple(tensor.numel() for tensor in tensors)
     grids = [expand(view(tensor, (1,) * i + (-1,) + (1,) * (len(shape) - i - 1)), shape) for i, tensor in enumerate(tensors)]
     if swap:
-        grids = [transpose(grid, 0, 1) for grid in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
+
+
+def block_diag(*tensors):
+    """A matrix with the given matrices (vectors count as rows) along its diagonal, zero elsewhere."""
+    from ..dtypes import promote
+
+    blocks = [_to_2d(check_tensor("block_diag", t, "tensors")) for t in _many(tensors)]
+    for block in blocks:
+        if block.ndim > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has {block.ndim} dimensions")
+    dtype, width, left, rows = blocks[0].dtype, sum(block.shape[1] for block in blocks), 0, []
+    for block in blocks[1:]:
+        dtype = promote(dtype, block.dtype)
+    for block in blocks:
+        height, own = block.shape
+        gap = [TABLE["zeros"].call(height, n, dtype=dtype, device=block.device) for n in (left, width - left - own)]
+        rows.append(TABLE["cat"].call([gap[0], block.to(dtype), gap[1]], 1))  # [height, width]
+        left += own
+    return TABLE["cat"].call(rows, 0)
 
 
 def cartesian_prod(*tensors):

@@ -12,9 +12,11 @@ from typing import Any
 from .. import errors
 from ..autograd import backward
 from ..autograd.graph import record_view
+from ..autograd.modes import STATE
+from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..layout import Layout, infer_size, wrap_dim
 from ..tensor import Spec, Tensor
-from .table import TABLE, operator
+from .table import TABLE, Entry, operator
 
 _new = object.__new__
 _CACHE_LIMIT = 4096  # plans kept a spec; then its cache is emptied
@@ -22,12 +24,48 @@ _CACHE_LIMIT = 4096  # plans kept a spec; then its cache is emptied
 
 def window(base: Tensor, spec: Spec, ptr: int, node: Any, /, **attrs) -> Tensor:
     """The view of `base` with `spec` starting at address `ptr`, recorded under the node class `node`."""
+    t = start_view(base, spec, ptr)
+    if t._base is None:
+        record_view(node, base, t, **attrs)
+    return t
+
+
+def start_view(base: Tensor, spec: Spec, ptr: int) -> Tensor:
+    """The view of `base` with `spec` starting at address `ptr`, complete if nothing in it is tracked; else `_base` is None and `record_view` must follow."""
     t = _new(Tensor)
     t.spec = spec
-    t.mem = base.mem
+    t.mem = mem = base.mem
     t.ptr = ptr
-    record_view(node, base, t, **attrs)
+    root = base._base
+    if root is None:
+        if base._tracked or base._inference or not STATE.grad_enabled:
+            return t
+        t._base = base
+    else:
+        if base._tracked or root._tracked or base._inference or base._view_kind is not None or not STATE.grad_enabled:
+            return t
+        t._base = root
+    version = mem.version
+    if version:
+        t._seen = version
     return t
+
+
+def hot_operator(name: str, **facts) -> Callable[[Callable[..., Any]], Any]:
+    """`operator` without a wrapper: the function itself begins with the test for hooks, which keeps a call below a microsecond."""
+
+    def register(function: Any) -> Any:
+        entry = TABLE[name] = function.entry = Entry(name, doc=function.__doc__, module=function.__module__, **facts)
+        entry.call = function
+        function.__name__ = function.__qualname__ = name
+        return function
+
+    return register
+
+
+def hooked(function: Any, *args) -> Any:
+    """A call of a hot operator while hooks are on."""
+    return hooked_call(function.entry, function, args, {})
 
 
 def remember(spec: Spec, key: tuple, plan: Any) -> Any:
@@ -87,12 +125,14 @@ def ViewBackward0(node, g):
     return (TABLE["reshape"].call(g, node.self_sym_sizes),)
 
 
-@operator("view", function=False, view=True)
+@hot_operator("view", function=False, view=True)
 def view(input, *shape, size=None, dtype=None):
     """The same memory as another shape (one size may be -1), or another dtype: `x.view(2, -1)`, `x.view(torch.int32)`.
 
     Raises RuntimeError where no strides express the shape without a copy (use reshape), or the number of elements differs.
     """
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked_call(view.entry, view, (input, *shape), {} if size is dtype is None else {"size": size, "dtype": dtype})
     spec = input.spec
     try:
         new, _ = spec.cache["view", shape]
@@ -100,7 +140,10 @@ def view(input, *shape, size=None, dtype=None):
         if dtype is not None or shape and type(shape[0]).__name__ == "dtype":
             return _view_dtype(input, shape[0] if dtype is None else dtype)
         new, _ = _plan_view(spec, integers("view", "size", shape if size is None else (size,)))
-    return window(input, new, input.ptr, ViewBackward0, self_sym_sizes=spec.shape)
+    result = start_view(input, new, input.ptr)
+    if result._base is None:
+        record_view(ViewBackward0, input, result, self_sym_sizes=spec.shape)
+    return result
 
 
 def _plan_view(spec: Spec, shape: tuple) -> tuple[Spec, int]:
@@ -193,16 +236,21 @@ def TransposeBackward0(node, g):
     return (transpose(g, node.dim0, node.dim1),)
 
 
-@operator("transpose", aliases=("swapaxes", "swapdims"), view=True)
+@hot_operator("transpose", aliases=("swapaxes", "swapdims"), view=True)
 def transpose(input, dim0, dim1):
     """Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(transpose, input, dim0, dim1)
     spec = input.spec
     try:
         new, _ = spec.cache["transpose", dim0, dim1]
     except KeyError:
         key = "transpose", integer("transpose", "dim0", dim0), integer("transpose", "dim1", dim1)
         new, _ = plan_of(spec, key, spec.layout.transpose(key[1], key[2]))
-    return window(input, new, input.ptr, TransposeBackward0, dim0=dim0, dim1=dim1)
+    result = start_view(input, new, input.ptr)
+    if result._base is None:
+        record_view(TransposeBackward0, input, result, dim0=dim0, dim1=dim1)
+    return result
 
 
 @backward("T")
@@ -210,9 +258,11 @@ def TBackward0(node, g):
     return (t(g),)
 
 
-@operator("t", view=True)
+@hot_operator("t", view=True)
 def t(input):
     """The transpose of a matrix; tensors of fewer dimensions as they are. [a, b] -> [b, a]"""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(t, input)
     spec = input.spec
     try:
         new, _ = spec.cache["t"]
@@ -220,7 +270,10 @@ def t(input):
         if spec.ndim > 2:
             raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {spec.ndim}D") from None
         new, _ = plan_of(spec, "t", spec.layout.transpose(0, spec.ndim - 1) if spec.ndim else spec.layout)
-    return window(input, new, input.ptr, TBackward0)
+    result = start_view(input, new, input.ptr)
+    if result._base is None:
+        record_view(TBackward0, input, result)
+    return result
 
 
 @backward("Permute")
@@ -232,9 +285,11 @@ def PermuteBackward0(node, g):
     return (permute(g, tuple(inverse)),)
 
 
-@operator("permute", view=True)
+@hot_operator("permute", view=True)
 def permute(input, *dims_given, dims=None):
     """Dimension i of the result is dimension `dims[i]` of the input."""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(permute, input, *(dims_given if dims is None else (dims,)))
     spec = input.spec
     try:
         new, dims = spec.cache["permute", dims_given]
@@ -243,7 +298,10 @@ def permute(input, *dims_given, dims=None):
         key = "permute", dims
         found = spec.cache.get(key) or remember(spec, key, (spec.with_layout(spec.layout.permute(dims)), dims))
         new, dims = found
-    return window(input, new, input.ptr, PermuteBackward0, dims=dims)
+    result = start_view(input, new, input.ptr)
+    if result._base is None:
+        record_view(PermuteBackward0, input, result, dims=dims)
+    return result
 
 
 # ---- more or fewer dimensions ---------------------------------------------------------------------------------------------------
@@ -254,16 +312,21 @@ def UnsqueezeBackward0(node, g):
     return (squeeze(g, node.dim),)
 
 
-@operator("unsqueeze", view=True)
+@hot_operator("unsqueeze", view=True)
 def unsqueeze(input, dim):
     """A new dimension of size 1 at position `dim` of the result."""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(unsqueeze, input, dim)
     spec = input.spec
     try:
         new, _ = spec.cache["unsqueeze", dim]
     except KeyError:
         dim = integer("unsqueeze", "dim", dim)
         new, _ = plan_of(spec, ("unsqueeze", dim), spec.layout.unsqueeze(dim))
-    return window(input, new, input.ptr, UnsqueezeBackward0, dim=dim)
+    result = start_view(input, new, input.ptr)
+    if result._base is None:
+        record_view(UnsqueezeBackward0, input, result, dim=dim)
+    return result
 
 
 def _unsqueeze_back(node, g):
@@ -275,9 +338,11 @@ SqueezeBackward1 = backward("SqueezeBackward1")(_unsqueeze_back)
 SqueezeBackward2 = backward("SqueezeBackward2")(_unsqueeze_back)
 
 
-@operator("squeeze", view=True)
+@hot_operator("squeeze", view=True)
 def squeeze(input, dim=None):
     """Without its dimensions of size 1: all, or those named by `dim` (an int or several)."""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(squeeze, input, dim)
     spec = input.spec
     try:
         new, _ = spec.cache["squeeze", dim]
@@ -297,9 +362,11 @@ def ExpandBackward0(node, g):
     return (sum_to(g, node.self_sym_sizes),)
 
 
-@operator("expand", function=False, view=True)
+@hot_operator("expand", function=False, view=True)
 def expand(input, *shape, size=None, implicit=False):
     """Broadcast to a shape without a copy (-1 keeps a size): expanded dimensions get stride 0."""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(expand, input, *(shape if size is None else (size,)))
     spec = input.spec
     try:
         new, _ = spec.cache["expand", shape]
@@ -307,7 +374,10 @@ def expand(input, *shape, size=None, implicit=False):
         target = integers("expand", "size", shape if size is None else (size,))
         key = "expand", target
         new, _ = spec.cache.get(key) or plan_of(spec, key, spec.layout.expand(target))
-    return window(input, new, input.ptr, ExpandBackward0, self_sym_sizes=spec.shape)
+    result = start_view(input, new, input.ptr)
+    if result._base is None:
+        record_view(ExpandBackward0, input, result, self_sym_sizes=spec.shape)
+    return result
 
 
 @operator("expand_as", function=False, view=True)
@@ -353,16 +423,21 @@ def SelectBackward0(node, g):
     return (place_back(g, node.self_sym_sizes, select, node.dim, node.index),)
 
 
-@operator("select", view=True)
+@hot_operator("select", view=True)
 def select(input, dim, index):
     """Entry `index` of dimension `dim`, without that dimension."""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(select, input, dim, index)
     spec = input.spec
     try:
         new, move = spec.cache["select", dim, index]
     except KeyError:
         dim, index = integer("select", "dim", dim), integer("select", "index", index)
         new, move = plan_of(spec, ("select", dim, index), spec.layout.select(dim, index))
-    return window(input, new, input.ptr + move, SelectBackward0, dim=dim, index=index, self_sym_sizes=spec.shape)
+    result = start_view(input, new, input.ptr + move)
+    if result._base is None:
+        record_view(SelectBackward0, input, result, dim=dim, index=index, self_sym_sizes=spec.shape)
+    return result
 
 
 @backward("Slice")
@@ -370,9 +445,11 @@ def SliceBackward0(node, g):
     return (place_back(g, node.self_sym_sizes, slice_, node.dim, node.start, node.end, node.step),)
 
 
-@operator("slice", function=False, method=False, view=True)
+@hot_operator("slice", function=False, method=False, view=True)
 def slice_(input, dim=0, start=None, end=None, step=1):
     """`input[start:end:step]` along dimension `dim`; bounds are clamped as in Python, step > 0."""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked(slice_, input, dim, start, end, step)
     spec = input.spec
     try:
         new, move = spec.cache["slice", dim, start, end, step]
@@ -443,7 +520,7 @@ def unfold(input, dimension, size, step):
 
 @backward("AsStrided")
 def AsStridedBackward0(node, g):
-    return (_unstride(g, node.base, node.size, node.stride, node.start),)
+    return (_unstride(g, node.source, node.size, node.stride, node.start),)
 
 
 def _unstride(g, base: Spec, size, stride, start):
@@ -490,4 +567,4 @@ def as_strided(input, size, stride, storage_offset=None):
     if input._tracked and offset < own:
         raise NotImplementedError("as_strided before the start of a tensor that requires grad: take the window from the base tensor instead")
     new, ptr = spec.with_layout(layout), input.ptr + (offset - own) * spec.itemsize
-    return window(input, new, ptr, AsStridedBackward0, size=size, stride=stride, storage_offset=storage_offset, start=offset - own, base=spec)
+    return window(input, new, ptr, AsStridedBackward0, size=size, stride=stride, storage_offset=storage_offset, start=offset - own, source=spec)

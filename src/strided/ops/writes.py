@@ -39,16 +39,25 @@ def copy_(input, src, non_blocking=False):
     if src is input:
         return input
     check_inplace(input, src)
-    shape = broadcast_shapes(input.shape, src.shape)
-    if shape != input.shape:
-        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
-    check_overlap(input)
-    _refuse_rare(input.dtype), _refuse_rare(src.dtype)
+    if (input.spec, src.spec) not in _copies_checked:
+        _check_copy(input, src)
     assign(input, src)
     input.mem.version += 1
     if tracking(input, src) and (input.dtype.is_floating_point or input.dtype.is_complex):
         record_inplace(CopyBackwards, (input, src), input, source=src.spec)
     return input
+
+
+_copies_checked = PlanCache()
+
+
+def _check_copy(input: Tensor, src: Tensor) -> None:
+    shape = broadcast_shapes(input.shape, src.shape)
+    if shape != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
+    check_overlap(input)
+    _refuse_rare(input.dtype), _refuse_rare(src.dtype)
+    _copies_checked.put((input.spec, src.spec), True)
 
 
 def _refuse_rare(dtype: DType) -> None:
@@ -88,21 +97,25 @@ _fill_plans = PlanCache()
 def fill(x: Tensor, value: Any) -> None:
     """Writes a number into every element; neither recorded nor counted as a version."""
     spec = x.spec
-    if spec.dtype.code < 0:
-        raise NotImplementedError(f"\"fill_\" not implemented for '{spec.dtype.scalar_name}': fill a float32 tensor instead")
-    value = number_for(spec.dtype, value)
-    if spec.is_meta:
-        return
     desc = _fill_plans.get(spec)
     if desc is None:
+        if spec.dtype.code < 0:
+            raise NotImplementedError(f"\"fill_\" not implemented for '{spec.dtype.scalar_name}': fill a float32 tensor instead")
+        if spec.is_meta:
+            number_for(spec.dtype, value)
+            return
         desc = _fill_plans.put(spec, fill_descriptor(spec))
-    launch(desc, x.ptr, value)
+    launch(desc, x.ptr, number_for(spec.dtype, value) if value else 0.0 if spec.dtype.is_floating_point else 0)
 
 
 def fill_descriptor(spec: Spec, result_bytes: int = 0) -> bytes:
     """The plan that writes one number everywhere; `number_for` makes the number's slot."""
     kind = ("param", "f64" if spec.dtype.is_floating_point else "i64")
-    return build_map(E.param(0), [(spec.dtype, spec.layout)], [kind], result_bytes=result_bytes)
+    layout = spec.layout
+    if 0 in layout.strides and not layout.is_dense:  # places that an expanded dimension repeats are written once
+        sizes = [1 if stride == 0 else size for size, stride in zip(layout.shape, layout.strides)]
+        layout = Layout.of(sizes, layout.strides) if layout.numel else layout
+    return build_map(E.param(0), [(spec.dtype, layout)], [kind], result_bytes=result_bytes)
 
 
 def _constant(node, g):
