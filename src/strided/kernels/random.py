@@ -69,7 +69,7 @@ cauchy_text = _by_double(lambda u, p, q: fma(call("tan", (u - 0.5) * math.pi), q
 def integers_text(kind: str) -> str:
     """base + draw mod range. kind "i32": range < 2^28 from one word, by a reciprocal in float64 (exact after one correction); "i64": from two words."""
 
-    def narrow(code):
+    def one_word(code):
         code.lines.append("  %word_at = getelementptr inbounds i32, ptr %words, i64 %i_e\n  %word = load i32, ptr %word_at\n  %wide = zext i32 %word to i64")
         v, extent = Value(code, "%wide", "i64"), Value(code, "%range", "i64")
         quotient = (v.to("double") * Value(code, "%inverse", "double")).to("i64")
@@ -77,12 +77,12 @@ def integers_text(kind: str) -> str:
         r = select(r < 0, r + extent, r)
         return select(r >= extent, r - extent, r) + Value(code, "%first", "i64")
 
-    def wide(code):
+    def two_words(code):
         return code.emit("i64", f"urem i64 {wide(code).name}, %range") + Value(code, "%first", "i64")
 
     if kind == "i64":
-        return elementwise("range:i64 first:i64", 2, wide)
-    return elementwise("range:i64 first:i64", 1, narrow, "  %rangef = sitofp i64 %range to double\n  %inverse = fdiv double 1.0, %rangef")
+        return elementwise("range:i64 first:i64", 2, two_words)
+    return elementwise("range:i64 first:i64", 1, one_word, "  %rangef = sitofp i64 %range to double\n  %inverse = fdiv double 1.0, %rangef")
 
 
 def bits_text(kind: str) -> str:
@@ -223,11 +223,11 @@ def normal_double_text() -> str:
         "define internal void @block(ptr %to, double %mean, double %std) #0 {\nentry:\n"
         + loop("0", "8", "\n".join(code.lines), "j", "entry", "done") + "\n  ret void\n}\n"
     )  # fmt: skip
-    unit = Code()
-    u = unit(unit, "double")
+    conversion = Code()
+    u = unit(conversion, "double")
     uniform = (
         "define internal void @units(ptr %words, ptr %to, i64 %m) #0 {\nentry:\n"
-        + loop("0", "%m", "\n".join(unit.lines) + f"\n  %p = getelementptr inbounds double, ptr %to, i64 %i_e\n  store double {u.name}, ptr %p", "e", "entry", "done")
+        + loop("0", "%m", "\n".join(conversion.lines) + f"\n  %p = getelementptr inbounds double, ptr %to, i64 %i_e\n  store double {u.name}, ptr %p", "e", "entry", "done")
         + "\n  ret void\n}\n"
     )
     step = """
