@@ -325,7 +325,12 @@ def rectangle(kind: Kind, attributes: str) -> Function:
             with f.loop(0, "%m", "%mc") as m0:
                 m_here = f.min("%mc", f.sub("%m", m0))
                 source_a = f.at(am, "%a", f.add(f.mul(m0, "%rsa"), f.mul(k0, "%csa")))
-                panels(f, kind, m_here, source_a, k_here, None)
+
+                def pack_a(height, i, rows, panel_a, source_a=source_a, k_here=k_here):
+                    source = f.at(am, source_a, f.mul(i, "%rsa"))
+                    f.do(f"call void @pack_{kind.a}(ptr {source}, i64 %rsa, i64 %csa, i64 {rows}, i64 {k_here}, ptr {panel_a}, i64 {height})")
+
+                panels(f, kind, m_here, k_here, "%pa", pack_a)
                 with f.loop(0, n_here, nr) as j:
                     width = f.min(nr, f.sub(n_here, j))
                     column = f.add(n0, j)
@@ -333,7 +338,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                     panel_b = f.op(f"select i1 {raw}, ptr {b_at(k0, column)}, ptr {f.at(acc, '%pb', f.mul(j, k_here))}")
                     ldb = f.op(f"select i1 {raw}, i64 %rsb, i64 {nr}")
 
-                    def tile(height, rows, i, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb):
+                    def tile(height, i, rows, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb):
                         row = f.add(m0, i)
                         c = f.at(cm, "%c", f.add(f.mul(row, "%rsc"), f.mul(column, "%csc")))
                         input_ = f.at(im, "%i", f.add(f.mul(row, "%rsi"), f.mul(column, "%csi"))) if kind.epilogue == "add" else "null"
@@ -360,33 +365,31 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                             return c, "%rsc"
                         return f.op(f"select i1 {partial_in_c}, ptr {c}, ptr {scratch}"), f.op(f"select i1 {partial_in_c}, i64 %rsc, i64 %nc")
 
-                    panels(f, kind, m_here, None, k_here, tile)
+                    panels(f, kind, m_here, k_here, "%pa", tile)
     return f
 
 
-def panels(f: Function, kind: Kind, m, source, k, tile) -> None:
-    """Walks m rows in panels: the tallest as long as they last, then for the rest the shortest height that holds it. Packs from `source`, or calls `tile`."""
-    am, acc = TYPES[kind.a][0], kind.acc
+def panels(f: Function, kind: Kind, m, k, packed, emit) -> None:
+    """Walks m rows in panels: the tallest as long as they last, then for the rest the shortest height that holds it.
+
+    emit(height, first row, rows here, address of the panel in `packed`)
+    """
     heights = kind.tile.heights
     top = heights[0]
 
-    def emit(height, i, rows):
-        panel = f.at(acc, "%pa", f.mul(i, k))
-        if tile is not None:
-            tile(height, rows, i, panel)
-        else:
-            f.do(f"call void @pack_{kind.a}(ptr {f.at(am, source, f.mul(i, '%rsa'))}, i64 %rsa, i64 %csa, i64 {rows}, i64 {k}, ptr {panel}, i64 {height})")
+    def panel(height, i, rows):
+        emit(height, i, rows, f.at(kind.acc, packed, f.mul(i, k)))
 
     whole = f.mul(f.div(m, top), top)
     with f.loop(0, whole, top) as i:
-        emit(top, i, str(top))
+        panel(top, i, str(top))
     rest = f.sub(m, whole)
 
     def pick(options):
         if len(options) == 1:
-            emit(options[0], whole, rest)
+            panel(options[0], whole, rest)
         else:
-            f.choose(f.compare("sgt", rest, options[1]), lambda: emit(options[0], whole, rest), lambda: pick(options[1:]))
+            f.choose(f.compare("sgt", rest, options[1]), lambda: panel(options[0], whole, rest), lambda: pick(options[1:]))
 
     with f.when(f.compare("sgt", rest, 0)):
         pick(heights)

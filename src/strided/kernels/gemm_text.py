@@ -176,7 +176,9 @@ class Function:
         type_ = vector(element, lanes)
         if is_float(element):
             if fused:
-                return self.call(type_, f"llvm.fma.{mangled(element, lanes)}", f"{type_} {a}", f"{type_} {b}", f"{type_} {c}")
+                name = f"llvm.fma.{mangled(element, lanes)}"
+                self.declared.add(f"declare {type_} @{name}({type_}, {type_}, {type_})")
+                return self.op(f"call {type_} @{name}({type_} {a}, {type_} {b}, {type_} {c})")
             return self.op(f"fadd {type_} {c}, {self.op(f'fmul {type_} {a}, {b}')}")
         return self.op(f"add {type_} {c}, {self.op(f'mul {type_} {a}, {b}')}")
 

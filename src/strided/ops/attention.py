@@ -1,0 +1,187 @@
+"""Scaled dot-product attention: softmax(query @ key^T * scale + mask) @ value.
+
+Holds the operator, its checks and its gradient. Where the fused kernel (kernels/attention.py) does not apply, the same is computed by operators.
+"""
+from __future__ import annotations
+
+import math
+
+from .. import errors
+from ..autograd import backward, no_grad, record, tracking
+from ..dispatch import PlanCache
+from ..dispatch import run as run_plan
+from ..kernels import attention as fused
+from ..layout import Layout, broadcast_shapes, result_strides
+from ..tensor import Spec
+from .matmul import _sum_to, _tensors, matmul
+from .table import TABLE, operator
+
+# ---- checks ---------------------------------------------------------------------------------------------------------------
+
+
+def _check(query, key, value, attn_mask, enable_gqa) -> None:
+    _tensors("scaled_dot_product_attention", query=query, key=key, value=value)
+    if not query.dtype is key.dtype is value.dtype:
+        names = [errors._c_name(t.dtype) for t in (query, key, value)]
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead.\n"
+            f"  Convert them to one dtype, as in key.to({query.dtype})."
+        )
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.\n"
+            f"  query [*, L, E], key [*, S, E], value [*, S, Ev] are needed."
+        )
+    if query.shape[-1] != key.shape[-1]:
+        raise errors.matmul_mismatch(query.shape, key.transpose(-2, -1).shape, ("query", "key^T"))
+    if key.shape[-2] != value.shape[-2]:
+        raise errors.matmul_mismatch((*query.shape[:-1], key.shape[-2]), value.shape, ("weights", "value"))
+    if attn_mask is not None:
+        if str(attn_mask.dtype) != "torch.bool" and attn_mask.dtype is not query.dtype and attn_mask.dtype.name != "float32":
+            raise RuntimeError(
+                f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {errors._c_name(attn_mask.dtype)} and  query.dtype: {errors._c_name(query.dtype)} instead.\n"
+                f"  A boolean mask is True where attention may go; a floating one is added to the scores."
+            )
+    if enable_gqa and (query.ndim < 3 or key.shape[-3] != value.shape[-3] or key.shape[-3] == 0 or query.shape[-3] % key.shape[-3]):
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in query\n"
+            f"  query: {list(query.shape)}\n  key:   {list(key.shape)}\n  value: {list(value.shape)}   heads are the third size from the right"
+        )
+
+
+# ---- by operators ---------------------------------------------------------------------------------------------------------
+
+
+def _group_heads(query, key, value, mask):
+    """Query heads that share a key head become a dimension of their own, over which key and value broadcast: no copy is made of either."""
+    groups = key.shape[-3]
+    each = query.shape[-3] // groups
+    if mask is not None and mask.ndim > 2:
+        mask = mask.unsqueeze(-3) if mask.shape[-3] == 1 else mask.unflatten(-3, (groups, each))
+    return query.unflatten(-3, (groups, each)), key.unsqueeze(-3), value.unsqueeze(-3), mask  # q [*, G, H/G, L, E], k [*, G, 1, S, E]
+
+
+def _weights(query, key, mask, is_causal, scale):
+    """softmax(query @ key^T * scale + mask): [*, L, S]. Rows that may look nowhere are zeros."""
+    scores = matmul(query * scale, key.transpose(-2, -1))  # [*, L, S]
+    blocked = None
+    if is_causal:
+        rows, columns = scores.shape[-2:]
+        blocked = TABLE["ones"].call(rows, columns, dtype=_bool(), device=scores.device).triu(1)
+        scores = scores.masked_fill(blocked, -math.inf)
+    if mask is not None:
+        if str(mask.dtype) == "torch.bool":
+            blocked = mask.logical_not()
+            scores = scores.masked_fill(blocked, -math.inf)
+        else:
+            blocked = mask
+            scores = scores + mask.to(scores.dtype)
+        nowhere = (scores.detach() == -math.inf).all(-1, keepdim=True)
+        return TABLE["softmax"].call(scores, -1).masked_fill(nowhere, 0.0)
+    return TABLE["softmax"].call(scores, -1)
+
+
+def _bool():
+    from ..dtypes import bool_
+
+    return bool_
+
+
+def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
+    weights = _weights(query, key, mask, is_causal, scale)
+    if dropout_p > 0.0:
+        weights = TABLE["dropout"].call(weights, dropout_p, True)
+    return matmul(weights, value)  # [*, L, Ev]
+
+
+# ---- fused ----------------------------------------------------------------------------------------------------------------
+
+_PLANS = PlanCache()
+FEW = 8  # query rows below which two products that read key and value in place are quicker than packing them
+
+
+def _fused(query, key, value, mask, is_causal, scale):
+    """The result from one kernel, or None where it does not apply."""
+    identity = (query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal)
+    plan = _PLANS.get(identity)
+    if plan is None:
+        plan = _PLANS.put(identity, _fused_plan(query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal))
+    desc, spec = plan
+    if spec is None:
+        return None
+    slots = (query.ptr, key.ptr, value.ptr) if mask is None else (query.ptr, key.ptr, value.ptr, mask.ptr)
+    return run_plan(desc, spec, *slots, scale)
+
+
+def _fused_plan(query, key, value, mask, is_causal):
+    """(descriptor, result's spec); (None, None) where the kernel does not apply."""
+    dtype, rows, keys = query.dtype, query.shape[-2], key.shape[-2]
+    if dtype.name not in fused.DTYPES or rows < FEW or keys == 0 or mask is not None and mask.dtype.name not in fused.MASKS:
+        return None, None
+    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2], *([mask.shape[:-2]] if mask is not None else []))
+    shape = (*batch, rows, value.shape[-1])
+    # As PyTorch's: laid out like the query, so that joining the heads again needs no copy.
+    layout = result_strides(shape, query.layout) if tuple(query.shape) == shape else Layout.contiguous(shape)
+    spec = Spec.of(layout, dtype, query.device)
+    if query.is_meta:
+        return None, spec
+    expand = lambda s, *last: (s.dtype, s.layout.expand((*batch, *last)))
+    operands = expand(query, rows, query.shape[-1]), expand(key, keys, key.shape[-1]), expand(value, keys, value.shape[-1])
+    masked = None if mask is None else expand(mask, rows, keys)
+    return fused.build_attention((dtype, layout), *operands, masked, causal=is_causal, result_bytes=spec.nbytes), spec
+
+
+# ---- the operator ---------------------------------------------------------------------------------------------------------
+
+
+@backward("ScaledDotProductFlashAttentionForCpu", saved_names=("query", "key", "value"))
+def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
+    """The weights are computed again instead of kept: memory of the scores is needed only while this runs."""
+    query, key, value = node.saved
+    weights = _weights(query, key, node.mask, node.is_causal, node.scale)  # [*, L, S]
+    d_value = _sum_to(matmul(weights.transpose(-2, -1), g), value.shape) if node.needs[2] else None
+    if not (node.needs[0] or node.needs[1]):
+        return None, None, d_value
+    d_weights = matmul(g, value.transpose(-2, -1))  # [*, L, S]
+    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True)) * node.scale
+    return (
+        _sum_to(matmul(d_scores, key), query.shape) if node.needs[0] else None,
+        _sum_to(matmul(d_scores.transpose(-2, -1), query), key.shape) if node.needs[1] else None,
+        d_value,
+    )
+
+
+def _attention_flops(args, kwargs, result) -> int:
+    """Two products: every query with every key, every weight with every value."""
+    names = dict(zip(("query", "key", "value"), args)) | kwargs
+    query, key = names["query"], names["key"]
+    rows = result.numel() // max(result.shape[-1], 1)
+    return 2 * rows * key.shape[-2] * (query.shape[-1] + result.shape[-1])
+
+
+@operator("scaled_dot_product_attention", method=False, namespace="nn.functional", autocast="lower", flops=_attention_flops)
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """softmax(query @ key^T * scale + mask) @ value: [*, L, E], [*, S, E], [*, S, Ev] -> [*, L, Ev].
+
+    attn_mask: bool (True where attention may go) or floating (added to the scores), broadcast to [*, L, S]. is_causal: row i sees columns 0..i.
+    scale: 1/sqrt(E) by default. enable_gqa: groups of query heads share one key and value head. A row that may look nowhere gives zeros.
+    """
+    _check(query, key, value, attn_mask, enable_gqa)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
+    grouped = enable_gqa and query.shape[-3] != key.shape[-3]
+    shape = None
+    if grouped:
+        shape = (*query.shape[:-1], value.shape[-1])
+        query, key, value, attn_mask = _group_heads(query, key, value, attn_mask)
+    if dropout_p > 0.0 or (attn_mask is not None and tracking(attn_mask)):
+        out = _attend(query, key, value, attn_mask, is_causal, scale, dropout_p)
+    else:
+        out = _fused(query, key, value, attn_mask, is_causal, scale)
+        if out is None:
+            with no_grad():
+                out = _attend(query, key, value, attn_mask, is_causal, scale)
+        if tracking(query, key, value):
+            record(
+                ScaledDotProductFlashAttentionForCpuBackward0, (query, key, value), out, (query, key, value), mask=attn_mask, is_causal=is_causal, scale=scale
+            )  # fmt: skip
+    return out if shape is None else out.reshape(shape)
