@@ -5,6 +5,7 @@ when `lower.py` writes the graph down for given inputs. Derivatives live in `der
 """
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -23,11 +24,10 @@ _TABLE: dict[tuple, Expr] = {}  # structure -> the one node of that structure
 class Expr:
     """One node. Equal structure is the same object, so `is` and dictionaries compare expressions; `==` builds a comparison node."""
 
-    __slots__ = ("op", "args", "data", "_key")
+    __slots__ = ("op", "args", "data")
     op: str
     args: tuple[Expr, ...]
     data: Any  # the number of a constant, the index of a param, the dtype's name of a cast
-    _key: str | None
 
     def __bool__(self):
         raise TypeError("a symbolic scalar has no truth value while it is traced: use where(condition, a, b) instead of `if`, and & | ~ instead of `and or not`")
@@ -37,9 +37,7 @@ class Expr:
     @property
     def key(self):
         """Text that names this graph's structure, the same in every process."""
-        if self._key is None:
-            self._key = key_of((self,))
-        return self._key
+        return key_of(self)
 
     def __repr__(self):
         return f"Expr({self.key})"
@@ -92,7 +90,7 @@ def _intern(op, args, data, data_key):
     found = _TABLE.get(key)
     if found is None:
         found = object.__new__(Expr)
-        found.op, found.args, found.data, found._key = op, args, data, None
+        found.op, found.args, found.data = op, args, data
         found = _TABLE.setdefault(key, found)
     return found
 
@@ -249,6 +247,23 @@ def topological(exprs, known=()):
     return order
 
 
+def _remembered(question):
+    """Answers of a function of expressions, kept by the identity of the nodes (which live for ever)."""
+    answers = {}
+
+    @functools.wraps(question)
+    def ask(exprs):
+        exprs = (exprs,) if isinstance(exprs, Expr) else tuple(exprs)
+        ids = tuple(map(id, exprs))
+        answer = answers.get(ids)
+        if answer is None:
+            answer = answers[ids] = question(exprs)
+        return answer
+
+    return ask
+
+
+@_remembered
 def key_of(exprs):
     """Stable text for several expressions together: one numbered definition a node, then the results."""
     number, parts = {}, []
@@ -259,23 +274,22 @@ def key_of(exprs):
     return ";".join(parts) + ">" + ",".join(str(number[e]) for e in exprs)
 
 
+@_remembered
 def free_inputs(expr):
     """Indices of the inputs that `expr` reads, sorted. Takes one expression or a sequence of them."""
-    return tuple(sorted(n.data for n in topological(_sequence(expr)) if n.op == "param"))
+    return tuple(sorted(n.data for n in topological(expr) if n.op == "param"))
 
 
+@_remembered
 def flops(expr):
     """Floating-point operations an element: each arithmetic node once; comparisons, selects, casts and loads count 0."""
-    return sum(FLOPS.get(n.op, n.op in ARITHMETIC) for n in topological(_sequence(expr)))
+    return sum(FLOPS.get(n.op, n.op in ARITHMETIC) for n in topological(expr))
 
 
+@_remembered
 def work(expr):
     """Rough cost of an element in units of one addition, for choosing how finely to split."""
-    return sum(12 if n.op in COSTLY else 1 for n in topological(_sequence(expr)) if n.op not in ("param", "constant"))
-
-
-def _sequence(expr):
-    return (expr,) if isinstance(expr, Expr) else tuple(expr)
+    return sum(12 if n.op in COSTLY else 1 for n in topological(expr) if n.op not in ("param", "constant"))
 
 
 def derivative(expr, input):
