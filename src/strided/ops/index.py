@@ -1,0 +1,489 @@
+"""x[key] and x[key] = value in every form, and the operators behind them: index, index_put, masks, nonzero, take and put.
+
+Ints, slices, None and ... give windows (the plan of a key is cached in the tensor's spec); index tensors, lists and masks give fresh tensors.
+Gather, scatter and the index_* family along one dimension are in scatter.py.
+"""
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import Any
+
+from .. import dtypes
+from ..autograd import backward, check_inplace, record, record_inplace, tracking
+from ..autograd.graph import record_view
+from ..layout import Layout
+from ..tensor import Tensor, wrap
+from . import indexing
+from .elementwise import check_overlap, self_copy, sum_to
+from .masks import masked_scatter
+from .table import TABLE, operator
+from .views import AliasBackward0, remember
+
+_new = object.__new__
+_KINDS = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
+_INDEX_DTYPES = (dtypes.int64, dtypes.int32, dtypes.bool_, dtypes.uint8)
+
+# ---- windows -------------------------------------------------------------------------------------------------------------------
+
+
+def _window_gradient(node, g):
+    """Zeros with g in the window that the key describes; where the window is the whole, g itself in the old shape."""
+    spec, window = node.base_spec, node.window
+    if window.numel == spec.numel and node.moved == 0 and spec.is_contiguous and window.is_contiguous:
+        return (TABLE["reshape"].call(g, spec.shape),)
+    return (_placed(g, node),)
+
+
+def _placed(g, node):
+    from .table import assign
+
+    spec = node.base_spec
+    out = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device)
+    assign(_same_window(out, node), g)
+    if tracking(g):
+        record(PlacedBackward0, (g,), out, key=node.key)
+    return out
+
+
+def _same_window(out, node):
+    """The window of `out` (row-major) that `node.key` describes."""
+    spec, moved = _plan(out.spec, node.key)[:2]
+    return wrap(spec, out.mem, out.ptr + moved)
+
+
+@backward("PlacedBackward0")
+def PlacedBackward0(node, gg):
+    return (getitem(gg, node.key),)
+
+
+_NODES = {
+    "select": backward("Select")(_window_gradient),
+    "slice": backward("Slice")(_window_gradient),
+    "unsqueeze": backward("Unsqueeze")(_window_gradient),
+    "alias": AliasBackward0,
+}
+
+
+def _plan(spec, key: tuple):
+    """(spec of the window, bytes by which it starts later, last kind of step) for a tuple of ints, slices, None and ...; raises IndexError."""
+    shape, strides, offset, last, d = [], [], 0, "alias", 0
+    named = 0
+    for item in key:
+        named += item is not None and item is not Ellipsis
+    if named > spec.ndim:
+        if spec.ndim == 0 and all(item is None or item is Ellipsis or isinstance(item, int) for item in key):
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+        if spec.ndim == 0:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {spec.ndim}")
+    seen = False
+    for item in key:
+        if item is None:
+            inner = spec.shape[d] * spec.strides[d] if d < spec.ndim else 1
+            shape.append(1)
+            strides.append(inner)
+            last = "unsqueeze"
+        elif item is Ellipsis:
+            for _ in range(0 if seen else spec.ndim - named):
+                shape.append(spec.shape[d])
+                strides.append(spec.strides[d])
+                d += 1
+            seen = True
+        elif isinstance(item, slice):
+            size = spec.shape[d]
+            start, stop, step = _bounds(item, size)
+            length = max(0, (stop - start + step - 1) // step)
+            if (start, length, step) != (0, size, 1):
+                last = "slice"
+            offset += start * spec.strides[d]
+            shape.append(length)
+            strides.append(spec.strides[d] * step)
+            d += 1
+        else:
+            size = spec.shape[d]
+            if not -size <= item < size:
+                raise IndexError(f"index {item} is out of bounds for dimension {d} with size {size}")
+            offset += (item + size if item < 0 else item) * spec.strides[d]
+            last = "select"
+            d += 1
+    shape.extend(spec.shape[d:])
+    strides.extend(spec.strides[d:])
+    return spec.with_layout(Layout.of(shape, strides)), offset * spec.itemsize, last
+
+
+def _bounds(item: slice, size: int):
+    step = 1 if item.step is None else _integer(item.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    start, stop = (None if bound is None else _integer(bound) for bound in (item.start, item.stop))
+    return slice(start, stop, step).indices(size)
+
+
+def _integer(value) -> int:
+    try:
+        return as_index(value)
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def _token(key) -> Any:
+    """A hashable stand-in for a key of ints, slices, None and ..., or None where it holds anything else (or a bool, which equals an int)."""
+    kind = type(key)
+    if kind is int:
+        return key
+    if kind is slice:
+        start, stop, step = key.start, key.stop, key.step
+        for bound in (start, stop, step):
+            if bound is not None and type(bound) is not int:
+                return None
+        return start, stop, step
+    if key is None or key is Ellipsis:
+        return kind
+    return None
+
+
+def _window(self, token, key):
+    """The window for a key whose token is known; `key` is a tuple."""
+    spec = self.spec
+    plan = spec.cache.get(token)
+    if plan is None:
+        plan = remember(spec, token, _plan(spec, key))
+    new, moved, last = plan
+    t = _new(Tensor)
+    t.spec, t.mem, t.ptr = new, self.mem, self.ptr + moved
+    if self._tracked or self._base is not None:
+        record_view(_NODES[last], self, t, base_spec=spec, window=new, moved=moved, key=key)
+    else:
+        record_view(_NODES[last], self, t)
+    return t
+
+
+def _basic(self, key):
+    """The window for `key` if it is made of ints, slices, None and ... alone, else None."""
+    kind = type(key)
+    if kind is int:
+        return _window(self, ("[]", key), (key,))
+    if kind is tuple:
+        tokens = []
+        for item in key:
+            token = _token(item)
+            if token is None:
+                return None
+            tokens.append(token)
+        return _window(self, ("[]", *tokens), key)
+    token = _token(key)
+    return None if token is None else _window(self, ("[]", token), (key,))
+
+
+# ---- x[key] ----------------------------------------------------------------------------------------------------------------------
+
+
+@operator("__getitem__", function=False, view=True, moves=True, reason=lambda *_: "an index tensor or mask picks elements into new memory")
+def getitem(self, key):
+    """x[key]: ints, slices (step > 0), None and ... give a window; int tensors, lists and bool masks (broadcast together) a fresh tensor.
+
+    Raises IndexError for what is out of bounds, too many indices, or masks of another shape.
+    """
+    found = _basic(self, key)
+    if found is not None:
+        return found
+    window, indices = _split_key(self, key)
+    return window if indices is None else _index(window, indices)
+
+
+def _as_tuple(key) -> tuple:
+    """A key as a tuple; a list that holds sequences, tensors or slices counts as one, as it always has in PyTorch."""
+    if isinstance(key, tuple):
+        return key
+    if isinstance(key, list) and len(key) < 32 and any(isinstance(k, (list, tuple, slice, Tensor)) or k is None or k is Ellipsis for k in key):
+        return tuple(key)
+    return (key,)
+
+
+def _split_key(self, key):
+    """(window for the ints, slices, None and ..., index tensors by its dimensions or None where there are none)."""
+    basic, tensors = [], []  # tensors: (place among the window's dimensions counted so far, tensor)
+    items = [_resolved(self, item) for item in _as_tuple(key)]
+    taken = sum(_dims_taken(item) for item in items)
+    if taken > self.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
+    place, spread = 0, False
+    for item in items:
+        if item is Ellipsis:
+            if not spread:
+                place += self.ndim - taken
+                basic.append(item)
+            spread = True
+        elif item is None:
+            basic.append(item)
+            place += 1
+        elif isinstance(item, slice):
+            basic.append(item)
+            place += 1
+        elif isinstance(item, Tensor):
+            if item.dtype in (dtypes.bool_, dtypes.uint8):
+                if item.ndim == 0:
+                    basic.append(None)
+                    tensors.append((place, item))
+                    place += 1
+                else:
+                    tensors.append((place, item))
+                    basic.extend([slice(None)] * item.ndim)
+                    place += item.ndim
+            else:
+                tensors.append((place, item))
+                basic.append(slice(None))
+                place += 1
+        elif isinstance(item, bool):
+            basic.append(None)
+            tensors.append((place, TABLE["scalar_tensor"].call(item, dtype=dtypes.bool_, device=self.device)))
+            place += 1
+        else:
+            basic.append(item)
+    window = _basic(self, tuple(basic)) if basic else self
+    if window is None:
+        window = _window_of(self, tuple(basic))
+    return window, tensors or None
+
+
+def _window_of(self, basic):
+    spec, moved, last = _plan(self.spec, basic)
+    t = wrap(spec, self.mem, self.ptr + moved)
+    record_view(_NODES[last], self, t, base_spec=self.spec, window=spec, moved=moved, key=basic)
+    return t
+
+
+def _dims_taken(item) -> int:
+    if item is None or item is Ellipsis or isinstance(item, bool):
+        return 0
+    if isinstance(item, Tensor) and item.dtype in (dtypes.bool_, dtypes.uint8):
+        return item.ndim
+    return 1
+
+
+def _resolved(self, item):
+    """One item of a key as an int, slice, None, ..., bool or index tensor."""
+    if item is None or item is Ellipsis or isinstance(item, (bool, slice)):
+        return item
+    if isinstance(item, Tensor):
+        if item.dtype not in _INDEX_DTYPES:
+            if item.dtype.kind in ("int", "uint") and item.ndim == 0:
+                return int(item.item())
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if item.ndim == 0 and item.dtype in (dtypes.int64, dtypes.int32) and not item.is_meta:
+            return int(item.item())
+        return item
+    if isinstance(item, (list, tuple, range)):
+        made = TABLE["tensor"].call(list(item), device=self.device) if len(item) else TABLE["empty"].call((0,), dtype=dtypes.int64, device=self.device)
+        return _resolved(self, made)
+    if isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if getattr(item, "ndim", None) and hasattr(item, "__array__"):
+        return _resolved(self, TABLE["as_tensor"].call(item))
+    try:
+        return as_index(item)
+    except TypeError:
+        raise IndexError(f"{_KINDS} (got {type(item).__name__})") from None
+
+
+# ---- reading by index tensors ----------------------------------------------------------------------------------------------------
+
+
+def _check_mask(x, mask, place):
+    for k in range(mask.ndim):
+        if mask.shape[k] != x.shape[place + k]:
+            raise IndexError(
+                f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape of the indexed tensor {list(x.shape)} at index {place + k}"
+            )
+
+
+def _integers_of(x, tensors):
+    """(dims, index tensors): masks become the coordinates of what they hold, all on x's device."""
+    dims, indices = [], []
+    for place, t in tensors:
+        if t.dtype in (dtypes.bool_, dtypes.uint8):
+            if t.ndim == 0:
+                dims.append(place)
+                indices.append(_flag_index(t))
+                continue
+            _check_mask(x, t, place)
+            columns = indexing.nonzero(t)
+            for k in range(t.ndim):
+                dims.append(place + k)
+                indices.append(_column(columns, k))
+        else:
+            dims.append(place)
+            indices.append(t)
+    return tuple(dims), tuple(indices)
+
+
+def _flag_index(t):
+    """A 0-d mask over a dimension of size 1: one index or none."""
+    return TABLE["zeros"].call((int(bool(t)),), dtype=dtypes.int64, device=t.device)
+
+
+def _column(columns, k):
+    spec = columns.spec
+    n = spec.shape[0]
+    return wrap(spec.with_layout(Layout.of((n,), (1,))), columns.mem, columns.ptr + k * n * 8)
+
+
+def _index(x, tensors):
+    """x read at index tensors and masks, recorded."""
+    if len(tensors) == 1 and tensors[0][1].dtype is dtypes.bool_ and tensors[0][1].ndim == x.ndim and x.ndim and not x.is_meta:
+        mask = tensors[0][1]
+        _check_mask(x, mask, 0)
+        out = indexing.compress("get", x, mask)
+        if tracking(x):
+            record(MaskedSelectIndexBackward0, (x, mask), out, (mask,), spec=x.spec)
+        return out
+    dims, indices = _integers_of(x, tensors)
+    out = indexing.get(x, dims, indices)
+    if tracking(x):
+        record(IndexBackward0, (x, *indices), out, indices, dims=dims, spec=x.spec)
+    return out
+
+
+@backward("Index")
+def IndexBackward0(node, g):
+    zeros = TABLE["zeros"].call(node.spec.shape, dtype=g.dtype, device=g.device)
+    return (_index_put(zeros, node.dims, node.saved, g, True), *[None] * len(node.saves))
+
+
+def _unmask(node, g):
+    (mask,) = node.saved
+    zeros = TABLE["zeros"].call(node.spec.shape, dtype=g.dtype, device=g.device)
+    return masked_scatter(zeros, mask, g), None
+
+
+MaskedSelectIndexBackward0 = backward("Index")(_unmask)
+
+
+# ---- writing by index tensors ----------------------------------------------------------------------------------------------------
+
+
+def _index_put(x, dims, indices, values, accumulate):
+    """A copy of x with values put at the indices, recorded."""
+    out = self_copy(x)
+    _write(out, dims, indices, values, accumulate)
+    if tracking(x, values):
+        record(IndexPutBackward0, (x, values), out, indices, dims=dims, accumulate=accumulate, value_shape=values.shape)
+    return out
+
+
+def _index_put_into(x, dims, indices, values, accumulate):
+    """The same in place."""
+    check_inplace(x, values)
+    check_overlap(x)
+    if values.mem is x.mem:
+        values = self_copy(values)
+    _write(x, dims, indices, values, accumulate)
+    x.mem.version += 1
+    if tracking(x, values):
+        record_inplace(IndexPutBackward0, (x, values), x, indices, dims=dims, accumulate=accumulate, value_shape=values.shape)
+    return x
+
+
+def _write(x, dims, indices, values, accumulate):
+    if values.dtype is not x.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {x.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
+        )
+    indexing.put("add" if accumulate else "set", x, dims, indices, values)
+
+
+@backward("IndexPut")
+def IndexPutBackward0(node, g):
+    indices = node.saved
+    gx = gv = None
+    if node.needs[0]:
+        if node.accumulate:
+            gx = g
+        else:
+            zero = TABLE["zeros"].call((), dtype=g.dtype, device=g.device)
+            gx = _index_put(g, node.dims, indices, zero, False)
+    if node.needs[1]:
+        gv = sum_to(_index(g, list(zip(node.dims, indices))), node.value_shape)
+    return gx, gv
+
+
+def _named(x, indices):
+    """index_put's tuple of tensors (or None) as (dims, index tensors)."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+    place, tensors = 0, []
+    for t in indices:
+        if t is None:
+            place += 1
+            continue
+        if t.dtype not in _INDEX_DTYPES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        tensors.append((place, t))
+        place += t.ndim if t.dtype in (dtypes.bool_, dtypes.uint8) else 1
+    if place > x.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim} (got {place})")
+    return _integers_of(x, tensors)
+
+
+@operator("index_put")
+def index_put(input, indices, values, accumulate=False):
+    """A copy of input with `values` (broadcast) at `indices`, a tuple of int tensors or masks; accumulate: added to what is there."""
+    return _index_put(input, *_named(input, indices), values, accumulate)
+
+
+@operator("index_put_")
+def index_put_(input, indices, values, accumulate=False):
+    """In-place form of `index_put`."""
+    return _index_put_into(input, *_named(input, indices), values, accumulate)
+
+
+@operator("__setitem__", function=False, writes=True)
+def setitem(self, key, value):
+    """x[key] = value: a number or a tensor that broadcasts to what x[key] is, in place.
+
+    Raises IndexError as x[key] does, RuntimeError where shapes or (under index tensors) dtypes do not fit.
+    """
+    window = _basic(self, key)
+    tensors = None
+    if window is None:
+        window, tensors = _split_key(self, key)
+    if isinstance(value, Tensor):
+        pass
+    elif isinstance(value, (bool, int, float)) or getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        if tensors is None:
+            TABLE["fill_"].call(window, value if isinstance(value, (bool, int, float)) else value.item())
+            return
+        value = TABLE["full"].call((), value if isinstance(value, (bool, int, float)) else value.item(), dtype=self.dtype, device=self.device)
+    elif isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+        value = TABLE["as_tensor"].call(value, dtype=self.dtype, device=self.device)
+    else:
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor")
+    if tensors is None:
+        TABLE["copy_"].call(window, _without_leading_ones(value, window.ndim))
+    elif len(tensors) == 1 and tensors[0][1].dtype is dtypes.bool_ and value.numel() == 1 and tensors[0][1].ndim:
+        _fill_where(window, tensors[0], value)
+    else:
+        dims, indices = _integers_of(window, tensors)
+        common = indexing.Walk(window.spec, dims, tuple([i.spec for i in indices]))
+        _index_put_into(window, dims, indices, _without_leading_ones(value, len(common.shape)), False)
+
+
+def _without_leading_ones(value, ndim):
+    while value.ndim > ndim and value.shape[0] == 1:
+        value = TABLE["select"].call(value, 0, 0)
+    return value
+
+
+def _fill_where(window, placed, value):
+    """window[mask] = one value."""
+    place, mask = placed
+    _check_mask(window, mask, place)
+    after = window.ndim - place - mask.ndim
+    mask = TABLE["reshape"].call(mask, (*mask.shape, *[1] * after)) if after else mask
+    if value.ndim:
+        value = TABLE["reshape"].call(value, ())
+    if value.dtype is not window.dtype:
+        value = TABLE["to"].call(value, window.dtype)
+    TABLE["masked_fill_"].call(window, mask, value)

@@ -1,0 +1,495 @@
+"""Reductions: sums, products, extremes, truth, moments and norms along dimensions, each with its gradient.
+
+Running totals are in scan.py, order statistics (median, kthvalue, mode) in sort.py, row operators such as softmax in rowwise.py.
+"""
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..autograd import backward, record, tracking
+from ..kernels import expr as E
+from ..tensor import Tensor
+from .folding import Fold, accumulation_dtype, dims_of, expand_reduced
+from .return_types import TYPES
+from .table import TABLE, operator
+
+
+def _flops(args, kwargs, result):
+    return args[0].numel()
+
+
+def _cast(x, dtype):
+    return x if dtype is None or x.dtype is dtype else TABLE["to"].call(x, dtype)
+
+
+def _float_result(name, input, dtype):
+    """The dtype of a mean and the like; RuntimeError for integers without `dtype`."""
+    dtype = dtype or input.dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        what = "Input" if dtype is input.dtype else "Optional"
+        raise RuntimeError(f"{name}(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. Got: {dtype.scalar_name}")
+    return dtype
+
+
+# ---- sums ------------------------------------------------------------------------------------------------------------------------
+
+_sum = Fold("sum", lambda x: E.rsum(x), 1)
+_nansum = Fold("nansum", lambda x: E.rsum(E.where(E.isnan(x), 0, x)), 1)
+_mean = Fold("mean", lambda x: E.rsum(x) / E.extent(), 1)
+_prod = Fold("prod", lambda x: E.rprod(x), 1)
+_count = Fold("count_nonzero", lambda x: E.rsum(x != 0), 1)
+
+
+def _as_accumulated(input, dtype):
+    """Integers asked for as floats, and floats as integers, are converted first; all else is converted while it is added."""
+    if dtype is not None and dtype is not input.dtype and (dtype.kind != input.dtype.kind or dtype.itemsize > input.dtype.itemsize):
+        return _cast(input, dtype)
+    return input
+
+
+@operator("sum", out=True, flops=_flops)
+def sum(input, dim=None, keepdim=False, *, dtype=None):
+    """Sum of all elements, or along `dim` (an int or several). Integers and bool give int64 unless `dtype` says otherwise.
+
+    Raises IndexError for a dimension out of range.
+    """
+    dims = dims_of(dim, input.spec.ndim)
+    out = _sum((_as_accumulated(input, dtype),), dims, (accumulation_dtype(input, dtype),), keepdim)
+    if tracking(input):
+        record(SumBackward0 if dim is None else SumBackward1, (input,), out, shape=input.shape, dims=dims, keepdim=keepdim, own=input.dtype)
+    return out
+
+
+def _sum_backward(node, g):
+    return (_cast(expand_reduced(g, node.shape, node.dims, node.keepdim), node.own),)
+
+
+SumBackward0 = backward("Sum")(_sum_backward)
+SumBackward1 = backward("SumBackward1")(_sum_backward)
+
+
+@operator("nansum", out=True, flops=_flops)
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """Sum along `dim` with NaN counted as 0."""
+    dims = dims_of(dim, input.ndim)
+    out = _nansum((_as_accumulated(input, dtype),), dims, (accumulation_dtype(input, dtype),), keepdim)
+    if tracking(input):
+        record(NansumBackward0, (input,), out, (input,), dims=dims, keepdim=keepdim)
+    return out
+
+
+@backward("Nansum", saved_names=("self",))
+def NansumBackward0(node, g):
+    (x,) = node.saved
+    return (_cast(expand_reduced(g, x.shape, node.dims, node.keepdim), x.dtype) * ~TABLE["isnan"].call(x),)
+
+
+@operator("mean", out=True, flops=_flops)
+def mean(input, dim=None, keepdim=False, *, dtype=None):
+    """Arithmetic mean of all elements, or along `dim`. Raises RuntimeError for integers without a floating `dtype`."""
+    result = _float_result("mean", input, dtype)
+    dims = dims_of(dim, input.ndim)
+    out = _mean((_as_accumulated(input, dtype),), dims, (result,), keepdim)
+    if tracking(input):
+        count = math.prod(input.shape[d] for d in dims)
+        record(MeanBackward0 if dim is None else MeanBackward1, (input,), out, shape=input.shape, dims=dims, keepdim=keepdim, count=count, own=input.dtype)
+    return out
+
+
+def _mean_backward(node, g):
+    return (_cast(expand_reduced(g / (node.count or 1), node.shape, node.dims, node.keepdim), node.own),)
+
+
+MeanBackward0 = backward("Mean")(_mean_backward)
+MeanBackward1 = backward("MeanBackward1")(_mean_backward)
+
+
+@operator("nanmean", out=True, flops=_flops)
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """Mean along `dim` of the elements that are not NaN."""
+    _float_result("nanmean", input, dtype)
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(~TABLE["isnan"].call(input), dim, keepdim)
+
+
+@operator("prod", out=True, flops=_flops, autocast="float32")
+def prod(input, dim=None, keepdim=False, *, dtype=None):
+    """Product of all elements, or along one dimension. Integers and bool give int64 unless `dtype` says otherwise."""
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
+    dims = dims_of(dim, input.ndim)
+    out = _prod((_as_accumulated(input, dtype),), dims, (accumulation_dtype(input, dtype),), keepdim)
+    if tracking(input):
+        record(ProdBackward0 if dim is None else ProdBackward1, (input,), out, (input, out), dims=dims, keepdim=keepdim)
+    return out
+
+
+def _prod_backward(node, g):
+    """d prod / d x_i is the product of all others; by division where nothing is 0, else by products from both sides."""
+    x, result = node.saved
+    g = expand_reduced(g, x.shape, node.dims, node.keepdim)
+    if x.is_meta or not bool(any(TABLE["eq"].call(x, 0))):
+        return (g * expand_reduced(result, x.shape, node.dims, node.keepdim) / x,)
+    if len(node.dims) == 1:
+        return (g * _others(x, node.dims[0]),)
+    flat = TABLE["reshape"].call(x, (-1,))
+    return (g * TABLE["reshape"].call(_others(flat, 0), x.shape),)
+
+
+def _others(x, dim):
+    """The product of all other elements along `dim`, element by element."""
+    n = x.shape[dim] if x.ndim else 1
+    if x.ndim == 0:
+        return TABLE["ones_like"].call(x)
+    one = TABLE["ones_like"].call(TABLE["narrow"].call(x, dim, 0, 1))
+    cat, narrow, flip, cumprod = (TABLE[name].call for name in ("cat", "narrow", "flip", "cumprod"))
+    before = cumprod(cat([one, narrow(x, dim, 0, n - 1)], dim), dim)
+    after = flip(cumprod(cat([one, narrow(flip(x, (dim,)), dim, 0, n - 1)], dim), dim), (dim,))
+    return before * after
+
+
+ProdBackward0 = backward("Prod", saved_names=("self", "result"))(_prod_backward)
+ProdBackward1 = backward("ProdBackward1", saved_names=("self", "result"))(_prod_backward)
+
+
+@operator("count_nonzero", flops=_flops)
+def count_nonzero(input, dim=None):
+    """How many elements are not 0, in all or along `dim`; int64."""
+    return _count((input,), dims_of(dim, input.ndim), (dtypes.int64,))
+
+
+# ---- truth -----------------------------------------------------------------------------------------------------------------------
+
+_any = Fold("any", lambda x: E.rany(x), 1)
+_all = Fold("all", lambda x: E.rall(x), 1)
+
+
+def _truth(input, dim, keepdim, fold):
+    # uint8 answers in uint8: older masks were of that dtype
+    dims = () if isinstance(dim, (tuple, list)) and not dim else dims_of(dim, input.ndim)  # unlike sums, no dimension means none
+    return fold((input,), dims, (dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool_,), keepdim)
+
+
+@operator("any", out=True, flops=lambda *_: 0)
+def any(input, dim=None, keepdim=False):
+    """Whether any element is non-zero (NaN counts), in all or along `dim`."""
+    return _truth(input, dim, keepdim, _any)
+
+
+@operator("all", out=True, flops=lambda *_: 0)
+def all(input, dim=None, keepdim=False):
+    """Whether all elements are non-zero, in all or along `dim`; True for none."""
+    return _truth(input, dim, keepdim, _all)
+
+
+# ---- extremes --------------------------------------------------------------------------------------------------------------------
+
+_max = Fold("max", lambda x: E.rmax(x), 1)
+_min = Fold("min", lambda x: E.rmin(x), 1)
+_max_at = Fold("max", lambda x: (E.rmax(x), E.rargmax(x)), 1, ("row", "row"))
+_min_at = Fold("min", lambda x: (E.rmin(x), E.rargmin(x)), 1, ("row", "row"))
+_argmax = Fold("argmax", lambda x: E.rargmax(x), 1)
+_argmin = Fold("argmin", lambda x: E.rargmin(x), 1)
+_aminmax = Fold("aminmax", lambda x: (E.rmin(x), E.rmax(x)), 1, ("row", "row"))
+
+
+def _check_nonempty(name, input, dims, dim):
+    if input.numel():
+        return
+    if dim is None:
+        if name.startswith("arg"):
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+    for d in dims:
+        if input.shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def _extreme(name, fold, fold_at, other_name):
+    def extreme(input, dim=None, keepdim=False, *, other=None):
+        if isinstance(dim, Tensor) or other is not None:
+            return TABLE[other_name].call(input, dim if other is None else other)
+        dims = dims_of(dim, input.ndim)
+        _check_nonempty(name, input, dims, dim)
+        if dim is None:
+            out = fold((input,), dims, (input.dtype,))
+            if tracking(input):
+                record(_EVENLY[name], (input,), out, (input, out), dims=dims, keepdim=False)
+            return out
+        if input.ndim == 0:
+            values, indices = TABLE["clone"].call(input), TABLE["zeros"].call((), dtype=dtypes.int64, device=input.device)
+            return TYPES[name]((values, indices))
+        values, indices = fold_at((input,), dims, (input.dtype, dtypes.int64), keepdim)
+        if tracking(input):
+            record(_SELECTED[name], (input,), values, (indices,), shape=input.shape, dim=dims[0], keepdim=keepdim)
+        return TYPES[name]((values, indices))
+
+    extreme.__doc__ = (
+        f"The {name}imum: of all elements; along `dim` as a named tuple (values, indices); or, given a second tensor, elementwise. NaN wins.\n\n"
+        "    Raises IndexError where a folded dimension is empty."
+    )
+    return extreme
+
+
+def value_selecting_backward(node, g):
+    """The gradient goes to the elements that were selected along `dim`."""
+    (indices,) = node.saved
+    shape, dim = node.shape, node.dim
+    if not shape:
+        return (g,)
+    if not node.keepdim:
+        g, indices = TABLE["unsqueeze"].call(g, dim), TABLE["unsqueeze"].call(indices, dim)  # [.., 1, ..]
+    return (TABLE["scatter"].call(TABLE["zeros"].call(shape, dtype=g.dtype, device=g.device), dim, indices, g),)
+
+
+def _evenly_backward(node, g):
+    """The gradient is shared evenly between all elements equal to the result."""
+    x, result = node.saved
+    result = expand_reduced(result, x.shape, node.dims, node.keepdim)
+    here = TABLE["eq"].call(x, result)
+    if x.dtype.is_floating_point:
+        here = here | (TABLE["isnan"].call(x) & TABLE["isnan"].call(result))
+    count = sum(here, node.dims, True) if node.dims else TABLE["ones_like"].call(x)
+    return (expand_reduced(g, x.shape, node.dims, node.keepdim) * here / count,)
+
+
+_saved_pair = ("self", "result")
+_EVENLY = {
+    "max": backward("MaxBackward1", saved_names=_saved_pair)(_evenly_backward),
+    "min": backward("MinBackward1", saved_names=_saved_pair)(_evenly_backward),
+    "amax": backward("Amax", saved_names=_saved_pair)(_evenly_backward),
+    "amin": backward("Amin", saved_names=_saved_pair)(_evenly_backward),
+}
+_SELECTED = {name: backward(node, saved_names=("indices",))(value_selecting_backward) for name, node in (("max", "Max"), ("min", "Min"))}
+
+max = operator("max", out=True, flops=lambda *_: 0)(_extreme("max", _max, _max_at, "maximum"))
+min = operator("min", out=True, flops=lambda *_: 0)(_extreme("min", _min, _min_at, "minimum"))
+
+
+def _extremes(name, fold):
+    def extremes(input, dim=(), keepdim=False):
+        dims = dims_of(dim, input.ndim)
+        _check_nonempty(name, input, dims, dim if dim is None or isinstance(dim, int) or len(dim) else None)
+        out = fold((input,), dims, (input.dtype,), keepdim)
+        if tracking(input):
+            record(_EVENLY[name], (input,), out, (input, out), dims=dims, keepdim=keepdim)
+        return out
+
+    extremes.__doc__ = f"The {'largest' if name == 'amax' else 'smallest'} element along `dim` (an int or several; empty: all). Equal ones share the gradient."
+    return extremes
+
+
+amax = operator("amax", out=True, flops=lambda *_: 0)(_extremes("amax", _max))
+amin = operator("amin", out=True, flops=lambda *_: 0)(_extremes("amin", _min))
+
+
+@operator("aminmax", flops=lambda *_: 0)
+def aminmax(input, *, dim=None, keepdim=False):
+    """(smallest, largest) of all elements, or along `dim`, as a named tuple (min, max)."""
+    if tracking(input):
+        over = () if dim is None else dim
+        return TYPES["aminmax"]((amin(input, over, keepdim), amax(input, over, keepdim)))
+    dims = dims_of(dim, input.ndim)
+    _check_nonempty("aminmax", input, dims, dim)
+    return TYPES["aminmax"](_aminmax((input,), dims, (input.dtype, input.dtype), keepdim))
+
+
+def _arg(name, fold):
+    def arg(input, dim=None, keepdim=False):
+        if isinstance(dim, (tuple, list)):
+            raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+        dims = dims_of(dim, input.ndim)
+        _check_nonempty(name, input, dims, dim)
+        return fold((input,), dims, (dtypes.int64,), keepdim)
+
+    arg.__doc__ = f"Position of the first {'largest' if name == 'argmax' else 'smallest'} element (or first NaN): in the flattened input, or along `dim`."
+    return arg
+
+
+argmax = operator("argmax", out=True, flops=lambda *_: 0)(_arg("argmax", _argmax))
+argmin = operator("argmin", out=True, flops=lambda *_: 0)(_arg("argmin", _argmin))
+
+
+# ---- moments ---------------------------------------------------------------------------------------------------------------------
+
+
+def _moments(x, c):
+    m = E.rsum(x) / E.extent()
+    return E.rsum((x - m) * (x - m)) / E.maximum(E.extent() - c, 0.0), m
+
+
+_var = Fold("var", lambda x, c: _moments(x, c)[0], 2)
+_std = Fold("std", lambda x, c: E.sqrt(_moments(x, c)[0]), 2)
+_squares = Fold("var", lambda x, m, c: E.rsum((x - m) * (x - m)) / E.maximum(E.extent() - c, 0.0), 3)
+
+
+def _options(dim, unbiased, correction):
+    """var(x, False) means unbiased=False; var(x, dim, False) likewise."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return dim, float(correction)
+
+
+def _variance(input, dims, correction, keepdim, root):
+    """Unrecorded variance; a few long rows take two passes that every thread shares."""
+    count = math.prod(input.shape[d] for d in dims)
+    if not input.is_meta and count >= 1 << 17 and count * 4 > input.numel():
+        centre = _mean((input,), dims, (input.dtype if input.dtype.itemsize >= 4 else dtypes.float32,), True)
+        centre = TABLE["expand"].call(centre, input.shape)
+        out = _squares((input, centre, correction), dims, (input.dtype,), keepdim)
+        return TABLE["sqrt"].call(out) if root else out
+    return (_std if root else _var)((input, correction), dims, (input.dtype,), keepdim)
+
+
+def _deviation(name, root):
+    def deviation(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+        from ..autograd import no_grad
+
+        dim, correction = _options(dim, unbiased, correction)
+        if not input.dtype.is_floating_point:
+            raise RuntimeError("std and var only support floating point and complex dtypes")
+        dims = dims_of(dim, input.ndim)
+        with no_grad():
+            out = _variance(input, dims, correction, keepdim, root)
+        if tracking(input):
+            saves = (input, out) if root else (input,)
+            record(StdBackward0 if root else VarBackward0, (input,), out, saves, dims=dims, keepdim=keepdim, correction=correction)
+        return out
+
+    deviation.__doc__ = (
+        f"The {'standard deviation' if root else 'variance'} of all elements, or along `dim`: squares divided by n - correction (default 1)."
+        + ("" if root else " unbiased=False is correction=0.")
+    )
+    return deviation
+
+
+var = operator("var", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())(_deviation("var", False))
+std = operator("std", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())(_deviation("std", True))
+
+
+def _var_gradient(x, g, node):
+    count = math.prod(x.shape[d] for d in node.dims)
+    free = count - node.correction
+    centred = x - mean(x, node.dims or None, True) if node.dims else x - x
+    return expand_reduced(g, x.shape, node.dims, node.keepdim) * (2.0 / free if free > 0 else math.nan) * centred
+
+
+@backward("Var", saved_names=("self",))
+def VarBackward0(node, g):
+    (x,) = node.saved
+    return (_var_gradient(x, g, node),)
+
+
+@backward("Std", saved_names=("self", "result"))
+def StdBackward0(node, g):
+    x, result = node.saved
+    g = TABLE["masked_fill"].call(g / (result * 2), TABLE["eq"].call(result, 0), 0)
+    return (_var_gradient(x, g, node),)
+
+
+@operator("var_mean", flops=lambda args, kwargs, result: 4 * args[0].numel())
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(variance, mean) of all elements, or along `dim`."""
+    over, _ = _options(dim, unbiased, correction)
+    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, over, keepdim)
+
+
+@operator("std_mean", flops=lambda args, kwargs, result: 4 * args[0].numel())
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(standard deviation, mean) of all elements, or along `dim`."""
+    over, _ = _options(dim, unbiased, correction)
+    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, over, keepdim)
+
+
+# ---- norms and sums of exponentials ----------------------------------------------------------------------------------------------
+
+_NORMS = {
+    2.0: Fold("norm", lambda x: E.sqrt(E.rsum(x * x)), 1),
+    1.0: Fold("norm", lambda x: E.rsum(abs(x)), 1),
+    0.0: Fold("norm", lambda x: E.rsum(E.where(x != 0, 1.0, 0.0)), 1),
+    math.inf: Fold("norm", lambda x: E.rmax(abs(x)), 1),
+    -math.inf: Fold("norm", lambda x: E.rmin(abs(x)), 1),
+}
+_norm_p = Fold("norm", lambda x, p: E.pow(E.rsum(E.pow(abs(x), p)), 1.0 / p), 2)
+
+
+@operator("vector_norm", method=False, namespace="linalg", out=True, flops=lambda args, kwargs, result: 2 * args[0].numel())
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """The vector norm (sum |x|^ord)^(1/ord) of all elements, or along `dim`; ord may be 0 (how many are not 0), inf or -inf."""
+    x = _cast(x, dtype)
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
+    dims = dims_of(dim, x.ndim)
+    ord = float(ord)
+    if math.isinf(ord) and x.numel() == 0 and (dim is None or math.prod(x.shape[d] for d in dims) == 0):
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
+    fold = _NORMS.get(ord)
+    out = fold((x,), dims, (x.dtype,), keepdim) if fold else _norm_p((x, ord), dims, (x.dtype,), keepdim)
+    if tracking(x):
+        record(LinalgVectorNormBackward0, (x,), out, (x, out), ord=ord, dims=dims, keepdim=keepdim)
+    return out
+
+
+@backward("LinalgVectorNorm", saved_names=("self", "result"))
+def LinalgVectorNormBackward0(node, g):
+    x, result = node.saved
+    p = node.ord
+    g, norm = (expand_reduced(t, x.shape, node.dims, node.keepdim) for t in (g, result))
+    call = {name: TABLE[name].call for name in ("sign", "abs", "eq", "masked_fill")}
+    if p == 0:
+        return (TABLE["zeros_like"].call(x),)
+    if p == 1:
+        return (g * call["sign"](x),)
+    if p == 2:
+        return (call["masked_fill"](x / norm, call["eq"](norm, 0), 0) * g,)
+    if math.isinf(p):
+        here = call["eq"](call["abs"](x), norm)
+        return (call["sign"](x) * here * (g / sum(here, node.dims or None, True)),)
+    if p < 1:
+        scale = call["masked_fill"](call["abs"](x) ** (p - 1), call["eq"](x, 0), 0)
+    elif p < 2:
+        scale = call["masked_fill"](call["abs"](x) ** (p - 1), call["eq"](x, 0), 0)
+    else:
+        scale = call["abs"](x) ** (p - 1)
+    return (call["sign"](x) * scale * call["masked_fill"](g / norm ** (p - 1), call["eq"](norm, 0), 0),)
+
+
+@operator("norm", out=True, flops=lambda args, kwargs, result: 2 * args[0].numel())
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
+    """The norm of all elements as one vector, or along `dim`: p a number, or "fro" (2)."""
+    if p == "nuc":
+        return TABLE["matrix_norm"].call(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
+    if not input.dtype.is_floating_point and dtype is None:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}")
+    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
+
+
+def _exponentials(x):
+    m = E.rmax(x)
+    m = E.where(E.isinf(m), 0.0, m)  # a row of -inf alone gives -inf, not NaN
+    return E.log(E.rsum(E.exp(x - m))) + m
+
+
+_logsumexp = Fold("logsumexp", _exponentials, 1)
+
+
+@operator("logsumexp", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())
+def logsumexp(input, dim, keepdim=False):
+    """log(sum(exp(x))) along `dim` (an int or several), without overflow."""
+    x = input if input.dtype.is_floating_point else _cast(input, dtypes.get_default_dtype())
+    dims = dims_of(dim, x.ndim)
+    out = _logsumexp((x,), dims, (x.dtype,), keepdim)
+    if tracking(x):
+        record(LogsumexpBackward0, (x,), out, (x, out), dims=dims, keepdim=keepdim)
+    return out
+
+
+@backward("Logsumexp", saved_names=("self", "result"))
+def LogsumexpBackward0(node, g):
+    x, result = node.saved
+    g, result = (expand_reduced(t, x.shape, node.dims, node.keepdim) for t in (g, result))
+    # Where a whole row is -inf, x - result is NaN; its gradient is 0.
+    return (g * TABLE["exp"].call(x - TABLE["masked_fill"].call(result, TABLE["isinf"].call(result), 0)),)
+

@@ -1,0 +1,234 @@
+"""Row operators: softmax, log_softmax, layer_norm, rms_norm. Forward and backward are one fused fold each.
+
+Every backward function has two bodies: the fused kernel, and the same formula in operators for when it must itself be differentiated.
+Cross entropy is in loss.py.
+"""
+from __future__ import annotations
+
+from .. import dtypes
+from ..autograd import backward, record, tracking
+from ..kernels import expr as E
+from ..layout import wrap_dim
+from .folding import Fold
+from .table import TABLE, operator
+
+
+def _exp_row(x):
+    return E.exp(x - E.rmax(x))
+
+
+_softmax = Fold("softmax", lambda x: _exp_row(x) / E.rsum(_exp_row(x)), 1, ("element",))
+_softmax_back = Fold("softmax_backward", lambda g, y: y * (g - E.rsum(g * y)), 2, ("element",))
+_log_softmax = Fold("log_softmax", lambda x: x - E.rmax(x) - E.log(E.rsum(_exp_row(x))), 1, ("element",))
+_log_softmax_back = Fold("log_softmax_backward", lambda g, y: g - E.exp(y) * E.rsum(g), 2, ("element",))
+
+
+def _input(name, x, dtype):
+    if dtype is not None and x.dtype is not dtype:
+        x = TABLE["to"].call(x, dtype)
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for \'{x.dtype.scalar_name}\': convert to float32 first, or pass dtype=torch.float32')
+    return x
+
+
+def _along(fold, operands, dim):
+    """A row operator along one dimension; a 0-d tensor is a row of one element."""
+    if operands[0].ndim == 0:
+        flat = [TABLE["reshape"].call(t, (1,)) for t in operands]
+        return TABLE["reshape"].call(fold(tuple(flat), (0,), (operands[-1].dtype,)), ())
+    return fold(operands, (wrap_dim(dim, operands[0].ndim),), (operands[-1].dtype,))
+
+
+def _softmax_flops(args, kwargs, result):
+    return 5 * args[0].numel()
+
+
+@operator("softmax", aliases=("_softmax",), flops=_softmax_flops)
+def softmax(input, dim, dtype=None):
+    """exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
+    x = _input("softmax", input, dtype)
+    wrap_dim(dim, x.ndim)
+    out = _along(_softmax, (x,), dim)
+    if tracking(x):
+        record(SoftmaxBackward0, (x,), out, (out,), dim=dim)
+    return out
+
+
+@backward("Softmax", saved_names=("result",))
+def SoftmaxBackward0(node, g):
+    (y,) = node.saved
+    if tracking(g, y):
+        gy = g * y
+        return (gy - y * TABLE["sum"].call(gy, node.dim, True),)
+    return (_along(_softmax_back, (g, y), node.dim),)
+
+
+@operator("log_softmax", flops=_softmax_flops)
+def log_softmax(input, dim, dtype=None):
+    """x - log(sum(exp(x))) along `dim`, without overflow."""
+    x = _input("log_softmax", input, dtype)
+    wrap_dim(dim, x.ndim)
+    out = _along(_log_softmax, (x,), dim)
+    if tracking(x):
+        record(LogSoftmaxBackward0, (x,), out, (out,), dim=dim)
+    return out
+
+
+@backward("LogSoftmax", saved_names=("result",))
+def LogSoftmaxBackward0(node, g):
+    (y,) = node.saved
+    if tracking(g, y):
+        return (g - TABLE["exp"].call(y) * TABLE["sum"].call(g, node.dim, True),)
+    return (_along(_log_softmax_back, (g, y), node.dim),)
+
+
+# ---- layer_norm --------------------------------------------------------------------------------------------------------------------
+
+
+def _layer_norm_exprs(x, eps, affine):
+    mean = E.rsum(x) / E.extent()
+    rstd = E.rsqrt(E.rsum((x - mean) * (x - mean)) / E.extent() + eps)
+    return affine((x - mean) * rstd), mean, rstd
+
+
+_THREE = ("element", "row", "row")
+_layer_norm = {  # by (weight given, bias given)
+    (False, False): Fold("layer_norm", lambda x, e: _layer_norm_exprs(x, e, lambda n: n), 2, _THREE),
+    (True, False): Fold("layer_norm", lambda x, w, e: _layer_norm_exprs(x, e, lambda n: n * w), 3, _THREE),
+    (True, True): Fold("layer_norm", lambda x, w, b, e: _layer_norm_exprs(x, e, lambda n: n * w + b), 4, _THREE),
+    (False, True): Fold("layer_norm", lambda x, b, e: _layer_norm_exprs(x, e, lambda n: n + b), 3, _THREE),
+}
+
+
+def _layer_norm_input(g, x, mean, rstd):
+    n = (x - mean) * rstd
+    return rstd * (g - E.rsum(g) / E.extent() - n * (E.rsum(g * n) / E.extent()))
+
+
+_layer_norm_back = Fold("layer_norm_backward", _layer_norm_input, 4, ("element",))
+_layer_norm_back_w = Fold("layer_norm_backward", lambda g, x, m, r, w: _layer_norm_input(g * w, x, m, r), 5, ("element",))
+_layer_norm_back_affine = Fold("layer_norm_backward", lambda g, x, m, r: (E.rsum(g * ((x - m) * r)), E.rsum(g)), 4, ("row", "row"))
+
+
+def _check_norm(name, x, normalized_shape, *affine):
+    shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    if not shape:
+        raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = {list(shape)}")
+    for label, t in affine:
+        if t is not None and tuple(t.shape) != shape:
+            raise RuntimeError(
+                f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape {list(t.shape)} and normalized_shape = {list(shape)}"
+            )
+    if x.ndim < len(shape) or tuple(x.shape[x.ndim - len(shape) :]) != shape:
+        stars = "".join(f", {n}" for n in shape)
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{stars}], but got input of size{list(x.shape)}")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"{name}" not implemented for \'{x.dtype.scalar_name}\'')
+    return tuple(range(x.ndim - len(shape), x.ndim))
+
+
+@operator("layer_norm", flops=lambda args, kwargs, result: 8 * args[0].numel(), method=False)
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes `normalized_shape` repeats; weight and bias have that shape."""
+    dims = _check_norm("LayerNormKernelImpl", input, normalized_shape, ("weight", weight), ("bias", bias))
+    statistic = input.dtype.compute
+    operands = tuple([t for t in (input, weight, bias) if t is not None])
+    fold = _layer_norm[weight is not None, bias is not None]
+    out, mean, rstd = fold((*operands, float(eps)), dims, (input.dtype, statistic, statistic), True)
+    if tracking(input, weight, bias):
+        record(NativeLayerNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), dims=dims, eps=eps)
+    return out
+
+
+@operator("native_layer_norm", method=False)
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """(layer_norm, mean, 1 / sqrt(var + eps)), the last two of size 1 along the normalised dimensions."""
+    dims = _check_norm("LayerNormKernelImpl", input, normalized_shape, ("weight", weight), ("bias", bias))
+    mean = TABLE["mean"].call(input, dims, True)
+    rstd = TABLE["rsqrt"].call(TABLE["var"].call(input, dims, correction=0, keepdim=True) + eps)
+    return layer_norm(input, normalized_shape, weight, bias, eps), mean, rstd
+
+
+@backward("NativeLayerNorm", saved_names=("input", "weight", "mean", "rstd"))
+def NativeLayerNormBackward0(node, g):
+    x, weight, mean, rstd = node.saved
+    dims = node.dims
+    if tracking(g, x, weight):
+        return _layer_norm_composed(node, g, x, weight)
+    gx = gw = gb = None
+    if node.needs[0]:
+        if weight is None:
+            gx = _layer_norm_back((g, x, mean, rstd), dims, (x.dtype,))
+        else:
+            gx = _layer_norm_back_w((g, x, mean, rstd, weight), dims, (x.dtype,))
+    if node.needs[1] or node.needs[2]:
+        rows = tuple(range(dims[0]))
+        dtype = x.dtype if weight is None else weight.dtype
+        gw, gb = _layer_norm_back_affine((g, x, mean, rstd), rows, (dtype, dtype))
+    return gx, gw if node.needs[1] else None, gb if node.needs[2] else None
+
+
+def _sum_rows(t, dims):
+    """t summed over the dimensions before `dims`."""
+    return TABLE["sum"].call(t, tuple(range(dims[0]))) if dims[0] else t
+
+
+def _layer_norm_composed(node, g, x, weight):
+    dims = node.dims
+    mean = TABLE["mean"].call
+    centred = x - mean(x, dims, True)
+    rstd = TABLE["rsqrt"].call(mean(centred * centred, dims, True) + node.eps)
+    n = centred * rstd
+    h = g if weight is None else g * weight
+    gx = rstd * (h - mean(h, dims, True) - n * mean(h * n, dims, True))
+    return gx, _sum_rows(g * n, dims) if node.needs[1] else None, _sum_rows(g, dims) if node.needs[2] else None
+
+
+# ---- rms_norm ------------------------------------------------------------------------------------------------------------------------
+
+
+def _rms_exprs(x, eps, affine):
+    r = E.rsqrt(E.rsum(x * x) / E.extent() + eps)
+    return affine(x * r), r
+
+
+_rms_norm = Fold("rms_norm", lambda x, e: _rms_exprs(x, e, lambda n: n), 2, ("element", "row"))
+_rms_norm_w = Fold("rms_norm", lambda x, w, e: _rms_exprs(x, e, lambda n: n * w), 3, ("element", "row"))
+_rms_back = Fold("rms_norm_backward", lambda g, x, r: r * (g - x * r * (E.rsum(g * (x * r)) / E.extent())), 3, ("element",))
+_rms_back_w = Fold("rms_norm_backward", lambda g, x, r, w: r * (g * w - x * r * (E.rsum(g * w * (x * r)) / E.extent())), 4, ("element",))
+_rms_back_weight = Fold("rms_norm_backward", lambda g, x, r: E.rsum(g * (x * r)), 3)
+
+
+@operator("rms_norm", flops=lambda args, kwargs, result: 4 * args[0].numel(), method=False)
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """x / sqrt(mean(x²) + eps) * weight over the last dimensions; eps: the dtype's epsilon unless given."""
+    dims = _check_norm("rms_norm", input, normalized_shape, ("weight", weight))
+    eps = dtypes.finfo(input.dtype.compute).eps if eps is None else float(eps)
+    common = input.dtype if weight is None else dtypes.promote(input.dtype, weight.dtype)
+    kinds = common, input.dtype.compute
+    if weight is None:
+        out, r = _rms_norm((input, eps), dims, kinds, True)
+    else:
+        out, r = _rms_norm_w((input, weight, eps), dims, kinds, True)
+    if tracking(input, weight):
+        record(FusedRmsNormBackward0, (input, weight), out, (input, weight, r), dims=dims, eps=eps)
+    return out
+
+
+@backward("FusedRmsNorm", saved_names=("input", "weight", "rstd"))
+def FusedRmsNormBackward0(node, g):
+    x, weight, r = node.saved
+    dims = node.dims
+    if tracking(g, x, weight):
+        mean = TABLE["mean"].call
+        r = TABLE["rsqrt"].call(mean(x * x, dims, True) + node.eps)
+        h = g if weight is None else g * weight
+        n = x * r
+        return r * (h - n * mean(h * n, dims, True)), _sum_rows(g * n, dims) if node.needs[1] else None
+    gx = gw = None
+    if node.needs[0]:
+        gx = _rms_back((g, x, r), dims, (x.dtype,)) if weight is None else _rms_back_w((g, x, r, weight), dims, (x.dtype,))
+    if node.needs[1]:
+        gw = _rms_back_weight((g, x, r), tuple(range(dims[0])), (weight.dtype,))
+    return gx, gw
+

@@ -1,0 +1,311 @@
+"""Order: sort, argsort, topk, order statistics (median, kthvalue, mode, quantile), unique. NumPy orders; NaN counts as the largest."""
+from __future__ import annotations
+
+from .. import dtypes
+from ..autograd import backward, record, tracking
+from ..layout import wrap_dim
+from ..tensor import Tensor
+from . import host
+from .reduce import value_selecting_backward
+from .return_types import TYPES
+from .table import TABLE, operator
+
+# ---- sort ------------------------------------------------------------------------------------------------------------------------
+
+
+def _negated(a):
+    """An array whose ascending order is a's descending one, NaN first (NumPy puts NaN last, where -a would have it again)."""
+    import numpy
+
+    if a.dtype.kind == "f":
+        keys = -a
+        return numpy.where(numpy.isnan(a), -numpy.inf, keys), numpy.isnan(a)
+    return ~a, None  # ~a reverses the order of integers and bools without overflow
+
+
+def _order(a, axis, descending):
+    """Positions that sort `a` along an axis, equals in their old order (a stable sort costs NumPy no more than another for most dtypes)."""
+    import numpy
+
+    if not descending:
+        return numpy.argsort(a, axis=axis, kind="stable")
+    keys, nan = _negated(a)
+    if nan is not None and nan.any():  # NaN before +inf
+        return numpy.lexsort((keys, ~nan), axis=axis)
+    return numpy.argsort(keys, axis=axis, kind="stable")
+
+
+def _pick(x, dim, indices, values_array):
+    """(values, indices) as tensors, recorded as a selection along `dim`."""
+    values = host.tensor(values_array, x.dtype, x.device)
+    indices = host.tensor(indices, dtypes.int64, x.device)
+    return values, indices
+
+
+def _take(x, dim, positions):
+    import numpy
+
+    return numpy.take_along_axis(host.array(x), positions, dim)
+
+
+def _recorded(cls, x, values, indices, dim, keepdim=True):
+    if tracking(x):
+        record(cls, (x,), values, (indices,), shape=x.shape, dim=dim, keepdim=keepdim)
+    return values, indices
+
+
+SortBackward0 = backward("Sort", saved_names=("indices",))(value_selecting_backward)
+TopkBackward0 = backward("Topk", saved_names=("indices",))(value_selecting_backward)
+KthvalueBackward0 = backward("Kthvalue", saved_names=("indices",))(value_selecting_backward)
+MedianBackward1 = backward("MedianBackward1", saved_names=("indices",))(value_selecting_backward)
+NanmedianBackward1 = backward("NanmedianBackward1", saved_names=("indices",))(value_selecting_backward)
+ModeBackward0 = backward("Mode", saved_names=("indices",))(value_selecting_backward)
+
+
+@operator("sort", out=True, flops=lambda *_: 0)
+def sort(input, dim=-1, descending=False, stable=False):
+    """(values, indices) along `dim` in ascending (or descending) order; NaN counts as the largest. Equal elements keep their order."""
+    dim = wrap_dim(dim, input.ndim)
+    if input.is_meta or input.ndim == 0:
+        indices = host.like(input.spec, dtype=dtypes.int64) if input.is_meta else TABLE["zeros"].call((), dtype=dtypes.int64, device=input.device)
+        values = host.like(input.spec) if input.is_meta else TABLE["clone"].call(TABLE["detach"].call(input))
+        return TYPES["sort"](_recorded(SortBackward0, input, values, indices, dim))
+    positions = _order(host.wide(input), dim, descending)
+    values, indices = _pick(input, dim, positions, _take(input, dim, positions))
+    return TYPES["sort"](_recorded(SortBackward0, input, values, indices, dim))
+
+
+@operator("argsort", flops=lambda *_: 0)
+def argsort(input, dim=-1, descending=False, stable=False):
+    """The indices of `sort`."""
+    return sort(TABLE["detach"].call(input), dim, descending, stable).indices
+
+
+@operator("msort", flops=lambda *_: 0)
+def msort(input):
+    """The values of `sort` along dimension 0."""
+    return sort(input, 0).values
+
+
+@operator("topk", out=True, flops=lambda *_: 0)
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """(values, indices) of the k largest (or smallest) along `dim`, in order; NaN counts as the largest. Raises RuntimeError for k out of range."""
+    dim = wrap_dim(dim, input.ndim)
+    k = int(k)
+    if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    shape = tuple(k if d == dim else n for d, n in enumerate(input.shape))
+    if input.is_meta:
+        values, indices = host.like(input.spec, shape), host.like(input.spec, shape, dtypes.int64)
+        return TYPES["topk"](_recorded(TopkBackward0, input, values, indices, dim))
+    if input.ndim == 0:
+        flat = topk(TABLE["reshape"].call(input, (1,)), k, 0, largest, sorted)
+        return TYPES["topk"](tuple(TABLE["reshape"].call(t, ()) if k else t for t in flat))
+    positions = _best(host.wide(input), k, dim, largest)
+    values, indices = _pick(input, dim, positions, _take(input, dim, positions))
+    return TYPES["topk"](_recorded(TopkBackward0, input, values, indices, dim))
+
+
+def _best(a, k, axis, largest):
+    """Positions of the k best along an axis, best first, equals by position: a partition finds them, then only they are sorted."""
+    import numpy
+
+    n = a.shape[axis]
+    if k == 0 or k > n // 4:
+        return numpy.take(_order(a, axis, largest), range(k), axis=axis)
+    if largest:
+        keys, nan = _negated(a)
+        if nan is not None and nan.any():
+            return numpy.take(_order(a, axis, largest), range(k), axis=axis)
+    else:
+        keys = a
+    chosen = numpy.sort(numpy.take(numpy.argpartition(keys, k - 1, axis=axis), range(k), axis=axis), axis=axis)
+    order = numpy.argsort(numpy.take_along_axis(keys, chosen, axis), axis=axis, kind="stable")
+    return numpy.take_along_axis(chosen, order, axis)
+
+
+# ---- order statistics --------------------------------------------------------------------------------------------------------------
+
+
+def _select_one(name, cls, x, dim, keepdim, positions):
+    """A named tuple of the elements at `positions` ([.., 1, ..] along dim)."""
+    values, indices = _pick(x, dim, positions, _take(x, dim, positions))
+    if not keepdim:
+        values, indices = TABLE["squeeze"].call(values, dim), TABLE["squeeze"].call(indices, dim)
+    return TYPES[name](_recorded(cls, x, values, indices, dim, keepdim))
+
+
+def _meta_pair(name, x, dim, keepdim):
+    shape = tuple(1 if d == dim else n for d, n in enumerate(x.shape) if keepdim or d != dim)
+    return TYPES[name]((host.like(x.spec, shape), host.like(x.spec, shape, dtypes.int64)))
+
+
+def _nonempty(name, x, dim):
+    if x.ndim and x.shape[dim] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+def _scalar_pair(name, x):
+    return TYPES[name]((TABLE["clone"].call(x), TABLE["zeros"].call((), dtype=dtypes.int64, device=x.device)))
+
+
+@operator("kthvalue", flops=lambda *_: 0)
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """(values, indices) of the k-th smallest element (from 1) along `dim`."""
+    import numpy
+
+    dim = wrap_dim(dim, input.ndim)
+    if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    if input.ndim == 0:
+        return _scalar_pair("kthvalue", input)
+    if input.is_meta:
+        return _meta_pair("kthvalue", input, dim, keepdim)
+    order = _order(host.wide(input), dim, False)
+    return _select_one("kthvalue", KthvalueBackward0, input, dim, keepdim, numpy.take(order, [k - 1], axis=dim))
+
+
+def _median_positions(a, axis, ignore_nan):
+    """Where the lower median lies; with a NaN, at the first NaN unless they are ignored."""
+    import numpy
+
+    order = numpy.argsort(a, axis=axis, kind="stable")
+    n = a.shape[axis]
+    if a.dtype.kind != "f":
+        return numpy.take(order, [(n - 1) // 2], axis=axis)
+    nan = numpy.isnan(a).sum(axis=axis, keepdims=True)
+    middle = numpy.maximum(n - nan - 1, 0) // 2 if ignore_nan else numpy.where(nan > 0, n - nan, (n - 1) // 2)
+    return numpy.take_along_axis(order, middle, axis)
+
+
+def _median(name, cls, ignore_nan):
+    def median(input, dim=None, keepdim=False):
+        if dim is None:
+            if input.is_meta:
+                return host.like(input.spec, ())
+            flat = TABLE["reshape"].call(input, (-1,))
+            if not flat.numel():
+                return TABLE["full"].call((), float("nan"), dtype=input.dtype, device=input.device)
+            position = int(_median_positions(host.wide(flat), 0, ignore_nan)[0])
+            return TABLE["clone"].call(TABLE["select"].call(flat, 0, position))
+        d = wrap_dim(dim, input.ndim)
+        _nonempty(name, input, d)
+        if input.ndim == 0:
+            return _scalar_pair(name, input)
+        if input.is_meta:
+            return _meta_pair(name, input, d, keepdim)
+        return _select_one(name, cls, input, d, keepdim, _median_positions(host.wide(input), d, ignore_nan))
+
+    median.__doc__ = (
+        "The lower median of all elements, or (values, indices) along `dim`. " + ("NaN is ignored." if ignore_nan else "NaN where any element is.")
+    )
+    return operator(name, flops=lambda *_: 0)(median)
+
+
+median = _median("median", MedianBackward1, False)
+nanmedian = _median("nanmedian", NanmedianBackward1, True)
+
+
+@operator("mode", flops=lambda *_: 0)
+def mode(input, dim=-1, keepdim=False):
+    """(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its last position."""
+    import numpy
+
+    dim = wrap_dim(dim, input.ndim)
+    _nonempty("mode", input, dim)
+    if input.ndim == 0:
+        return _scalar_pair("mode", input)
+    if input.is_meta:
+        return _meta_pair("mode", input, dim, keepdim)
+    a = numpy.moveaxis(host.wide(input), dim, -1)
+    order = numpy.argsort(a, axis=-1, kind="stable")
+    ranked = numpy.take_along_axis(a, order, -1)
+    position = numpy.arange(a.shape[-1])
+    new = numpy.ones(ranked.shape, bool)
+    new[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
+    start = numpy.maximum.accumulate(numpy.where(new, position, 0), -1)  # where each run of equals begins
+    best = numpy.argmax(position - start, -1)[..., None]  # the first longest run ends here
+    return _select_one("mode", ModeBackward0, input, dim, keepdim, numpy.moveaxis(numpy.take_along_axis(order, best, -1), -1, dim))
+
+
+def _quantile(name, ignore_nan):
+    def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+        if not input.dtype.is_floating_point:
+            raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+            raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        q = q if isinstance(q, Tensor) else TABLE["scalar_tensor"].call(q, dtype=input.dtype, device=input.device)
+        if q.ndim > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        x, d = (TABLE["reshape"].call(input, (-1,)), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
+        ranked = sort(TABLE["movedim"].call(x, d, -1) if x.ndim else TABLE["reshape"].call(x, (1,)), -1).values  # [.., n]
+        n = ranked.shape[-1]
+        if n == 0:
+            raise RuntimeError(f"{name}() input tensor must be non-empty")
+        nan = TABLE["isnan"].call(ranked)
+        if ignore_nan:
+            last = TABLE["clamp"].call(n - 1 - TABLE["sum"].call(nan, -1, True), min=0)
+            place = TABLE["unsqueeze"].call(TABLE["reshape"].call(q, (-1,)) * 1.0, 0) * last  # [.., q]
+        else:
+            place = TABLE["expand"].call(TABLE["reshape"].call(q, (-1,)) * (n - 1), (*ranked.shape[:-1], -1))
+        place = TABLE["clamp"].call(place, 0, n - 1)
+        rounded = {"lower": "floor", "higher": "ceil", "nearest": "round"}.get(interpolation)
+        if rounded:
+            out = TABLE["gather"].call(ranked, -1, TABLE["to"].call(TABLE[rounded].call(place), dtypes.int64))
+        else:
+            low = TABLE["floor"].call(place)
+            a = TABLE["gather"].call(ranked, -1, TABLE["to"].call(low, dtypes.int64))
+            b = TABLE["gather"].call(ranked, -1, TABLE["to"].call(TABLE["ceil"].call(place), dtypes.int64))
+            out = TABLE["lerp"].call(a, b, TABLE["full_like"].call(place, 0.5) if interpolation == "midpoint" else place - low)
+        if not ignore_nan:
+            out = TABLE["masked_fill"].call(out, TABLE["any"].call(nan, -1, True), float("nan"))
+        if keepdim:
+            shape = [1] * input.ndim if dim is None else [1 if k == d else m for k, m in enumerate(input.shape)]
+        else:
+            shape = [] if dim is None else [m for k, m in enumerate(input.shape) if k != d]
+        out = TABLE["movedim"].call(out, -1, 0)  # [q, ..]
+        return TABLE["reshape"].call(out, (*q.shape, *shape))
+
+    quantile.__doc__ = f"The q-quantiles (q in [0, 1], a number or 1-d) of all elements or along `dim`{', NaN ignored' if ignore_nan else ''}. [q, ..] for 1-d q."
+    return operator(name, flops=lambda *_: 0, autocast="float32")(quantile)
+
+
+quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)
+
+# ---- unique ------------------------------------------------------------------------------------------------------------------------
+
+
+@operator("unique", flops=lambda *_: 0)
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements (or, along `dim`, slices) in ascending order; with the places of the input's elements among them and their counts if asked."""
+    import numpy
+
+    a = host.array(input)
+    values, inverse, counts = numpy.unique(a, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    inverse = inverse.reshape(input.shape if dim is None else (input.shape[dim],))
+    return _unique_result(input, values, inverse, counts, return_inverse, return_counts)
+
+
+def _unique_result(input, values, inverse, counts, return_inverse, return_counts):
+    results = [host.tensor(values, input.dtype, input.device)]
+    if return_inverse:
+        results.append(host.tensor(inverse, dtypes.int64, input.device))
+    if return_counts:
+        results.append(host.tensor(counts, dtypes.int64, input.device))
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+@operator("unique_consecutive", flops=lambda *_: 0)
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements (or slices along `dim`) without immediate repetitions."""
+    import numpy
+
+    a = host.array(input)
+    rows = a.reshape(-1, 1) if dim is None else numpy.moveaxis(a, dim, 0).reshape(a.shape[dim], -1)
+    new = numpy.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(1)
+    starts = numpy.flatnonzero(new)
+    values = a.reshape(-1)[starts] if dim is None else numpy.take(a, starts, axis=dim)
+    inverse = numpy.cumsum(new) - 1
+    counts = numpy.diff([*starts, len(rows)])
+    return _unique_result(input, values, inverse.reshape(input.shape) if dim is None else inverse, counts, return_inverse, return_counts)
