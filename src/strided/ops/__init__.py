@@ -8,7 +8,9 @@ import importlib.util as _util
 from . import elementwise, pointwise, table  # noqa: F401
 from .table import TABLE  # noqa: F401
 
-_FAMILIES = ("shape", "create", "reduce", "rowwise", "loss", "index", "join", "sort", "matmul", "attention", "random")
+_FAMILIES = (
+    "shape", "create", "reduce", "scan", "rowwise", "loss", "index", "scatter", "masks", "lookup", "join", "sort", "matmul", "attention", "random",
+)  # fmt: skip
 for _family in _FAMILIES:
     if _util.find_spec(f"{__name__}.{_family}"):
         _importlib.import_module(f"{__name__}.{_family}")
