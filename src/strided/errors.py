@@ -61,8 +61,8 @@ def matmul_mismatch(a, b, names=("a", "b")) -> RuntimeError:
     if len(a) == 1 and len(b) == 1:
         sentence = f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but got {a[0]} and {b[0]} elements respectively"
     elif len(b) == 1:
-        rows = "x".join(map(str, a))
-        sentence = f"size mismatch, got input ({a[0]}), mat ({rows}), vec ({b[0]})"
+        rows = prod(a[:-1])
+        sentence = f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec ({b[0]})"
     elif len(b) == 2:
         sentence = f"mat1 and mat2 shapes cannot be multiplied ({prod(a[:-1])}x{a[-1]} and {b[0]}x{b[1]})"
     else:

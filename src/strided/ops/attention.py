@@ -42,6 +42,7 @@ def _check(query, key, value, attn_mask, enable_gqa) -> None:
                 f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {errors._c_name(attn_mask.dtype)} and  query.dtype: {errors._c_name(query.dtype)} instead.\n"
                 f"  A boolean mask is True where attention may go; a floating one is added to the scores."
             )
+        broadcast_shapes((*query.shape[:-1], key.shape[-2]), attn_mask.shape)
     if enable_gqa and (query.ndim < 3 or key.shape[-3] != value.shape[-3] or key.shape[-3] == 0 or query.shape[-3] % key.shape[-3]):
         raise RuntimeError(
             "Number of heads in key and value must divide the number of heads in query\n"
@@ -97,7 +98,7 @@ def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
 # ---- fused ----------------------------------------------------------------------------------------------------------------
 
 _PLANS = PlanCache()
-FEW = 8  # query rows below which two products that read key and value in place are quicker than packing them
+FEW, MANY = 8, 64  # up to so few query rows, two products that read so many keys in place are quicker than packing them
 
 
 def _fused(query, key, value, mask, is_causal, scale):
@@ -116,7 +117,7 @@ def _fused(query, key, value, mask, is_causal, scale):
 def _fused_plan(query, key, value, mask, is_causal):
     """(descriptor, result's spec); (None, None) where the kernel does not apply."""
     dtype, rows, keys = query.dtype, query.shape[-2], key.shape[-2]
-    if dtype.name not in fused.DTYPES or rows < FEW or keys == 0 or mask is not None and mask.dtype.name not in fused.MASKS:
+    if dtype.name not in fused.DTYPES or rows < FEW and keys >= MANY or keys == 0 or mask is not None and mask.dtype.name not in fused.MASKS:
         return None, None
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2], *([mask.shape[:-2]] if mask is not None else []))
     shape = (*batch, rows, value.shape[-1])

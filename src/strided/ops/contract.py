@@ -291,7 +291,7 @@ def einsum(*args):
         result = _contract(step, result, t)
     if recipe.total:
         result = result.sum(recipe.total)
-    return result.permute(recipe.order) if recipe.order != list(range(result.ndim)) else result
+    return result.permute(recipe.order)
 
 
 def _contract(step: Step, a: Tensor, b: Tensor) -> Tensor:
@@ -359,9 +359,10 @@ def _plan_step(a, shape_a, b, shape_b, later, output, sizes):
         return [labels.index(label) for group in groups for label in group]
 
     if not inner:
-        kept = [*batch, *only_a, *only_b]
+        # In the output's order, as far as it says: the product is then laid out row-major.
+        kept = sorted([*batch, *only_a, *only_b], key=lambda label: output.index(label) if label in output else len(output))
         one = lambda own, label: own.get(label, 1)
-        step = Step(True, sum_a, sum_b, order(a, batch, only_a, dropped_a), order(b, batch, only_b, dropped_b), tuple(one(size_a, k) for k in kept), tuple(one(size_b, k) for k in kept), False, (), cost)
+        step = Step(True, sum_a, sum_b, order(a, [k for k in kept if k in size_a], dropped_a), order(b, [k for k in kept if k in size_b], dropped_b), tuple(one(size_a, k) for k in kept), tuple(one(size_b, k) for k in kept), False, (), cost)
     else:
         lead_a, lead_b = [size_a[k] for k in batch], [size_b[k] for k in batch]
         rows, columns, depth = (prod(own[k] for k in group) for own, group in ((size_a, only_a), (size_b, only_b), (size_a, inner)))

@@ -52,7 +52,7 @@ def _tensors(name, **arguments):
 def _supported(name, *tensors):
     for t in tensors:
         if t.dtype.name not in DTYPES:
-            raise NotImplementedError(f'"{name}" not implemented for \'{t.dtype.scalar_name}\': convert the operands first, as in x.float()')
+            raise NotImplementedError(f'"{name}" not implemented for \'{t.dtype.scalar_name}\'\n  Convert the operands first, as in x.float().')
 
 
 def _as_matrix(spec: Spec, left: bool) -> Spec:
