@@ -1,0 +1,152 @@
+"""Elementary functions in IR: accuracy against higher precision, special values, and that loops over them become vectors."""
+import math
+
+import numpy
+import pytest
+from strided.kernels import jit, mathlib, native
+
+IR = {"f32": "float", "f64": "double"}
+NUMPY = {"f32": numpy.float32, "f64": numpy.float64}
+
+
+def loop(name, kind):
+    """A kernel that applies the function to arrays: slots result, operands…, count."""
+    arity = 2 if name in mathlib.BINARY else 1
+    ir = IR[kind]
+    loads = "\n".join(f"  %p{k} = getelementptr {ir}, ptr %a{k}, i64 %i\n  %x{k} = load {ir}, ptr %p{k}" for k in range(arity))
+    slots = "\n".join(f"  %s{k} = getelementptr i64, ptr %slots, i64 {k + 1}\n  %a{k} = load ptr, ptr %s{k}" for k in range(arity))
+    values = ", ".join(f"{ir} %x{k}" for k in range(arity))
+    return mathlib.definitions([name], kind) + f"""
+define void @kernel(ptr %desc, ptr %slots, i64 %part, i64 %parts) #0 {{
+entry:
+  %out = load ptr, ptr %slots
+{slots}
+  %sn = getelementptr i64, ptr %slots, i64 {arity + 1}
+  %n = load i64, ptr %sn
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+{loads}
+  %y = call {ir} @m_{name}_{kind}({values})
+  %q = getelementptr {ir}, ptr %out, i64 %i
+  store {ir} %y, ptr %q
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %j, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+attributes #0 = {{ {jit.ATTRIBUTES} }}
+"""
+
+
+def apply(name, kind, *arrays):
+    address = jit.compile_kernel(("test mathlib", name, kind), lambda: loop(name, kind))
+    arrays = [numpy.ascontiguousarray(a, NUMPY[kind]) for a in arrays]
+    out = numpy.empty_like(arrays[0])
+    native.launch(native.pack_desc(address, len(arrays) + 2), out.ctypes.data, *(a.ctypes.data for a in arrays), out.size)
+    return out
+
+
+def ulps(found, exact, kind):
+    """Distance in units of the last place of the exact value; infinite where a special value or a sign is wrong."""
+    dtype = NUMPY[kind]
+    with numpy.errstate(all="ignore"):
+        rounded = exact.astype(dtype)
+        unit = numpy.spacing(numpy.abs(rounded)).astype(numpy.longdouble)
+        distance = numpy.abs(found.astype(numpy.longdouble) - exact) / numpy.where(numpy.isfinite(unit), unit, 1)
+    same = (found == rounded) & (numpy.signbit(found) == numpy.signbit(rounded)) | numpy.isnan(found) & numpy.isnan(rounded)
+    special = ~numpy.isfinite(rounded) | (rounded == 0)
+    distance = numpy.where(same & special, 0, distance)
+    return numpy.where(numpy.isnan(distance) | (numpy.signbit(found) != numpy.signbit(rounded)) & ~numpy.isnan(rounded), numpy.inf, distance)
+
+
+SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1, -1, 2, -2, 0.5, -0.5, 1e-45, -1e-45, 2.0**-126, 3.4028234e38, -3.4028234e38, 88.72284, 88.72283, -103.97, -104, 17, 1e5, -1e7]
+
+
+def samples(step=40009):
+    """Every step-th float32 bit pattern, special values, and dense stretches where the functions turn."""
+    rng = numpy.random.default_rng(0)
+    patterns = numpy.arange(0, 2**32, step, dtype=numpy.uint64).astype(numpy.uint32).view(numpy.float32)
+    dense = [rng.uniform(-a, a, 5000) for a in (1, 2, 5, 12, 90, 1000, 1e5)]
+    near_one = 1 + rng.uniform(-1e-3, 1e-3, 5000)
+    return numpy.concatenate([patterns, numpy.array(SPECIAL, numpy.float32), *dense, near_one]).astype(numpy.float32)
+
+
+NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "pow": "power"}
+BY_MATH = {"erf": math.erf, "erfc": math.erfc}
+
+
+def reference(name, *arrays):
+    wide = [a.astype(numpy.float64) for a in arrays]
+    if name in BY_MATH:
+        return numpy.array([BY_MATH[name](v) for v in wide[0]], numpy.longdouble)
+    with numpy.errstate(all="ignore"):
+        if name == "pow":
+            wide = [a.astype(numpy.longdouble) for a in wide]
+        return getattr(numpy, NAMES.get(name, name))(*wide).astype(numpy.longdouble)
+
+
+ONE_OPERAND = sorted(set(mathlib.FLOAT) - mathlib.BINARY - {"erfinv", "lgamma", "digamma"})
+
+
+@pytest.mark.parametrize("name", ONE_OPERAND)
+def test_float32(name):
+    x = samples()
+    distance = ulps(apply(name, "f32", x), reference(name, x), "f32")
+    worst = distance.argmax()
+    assert distance[worst] <= 2, (x[worst], distance[worst])
+
+
+@pytest.mark.parametrize("name", ("atan2", "pow", "fmod"))
+def test_float32_two_operands(name):
+    rng = numpy.random.default_rng(1)
+    grid = numpy.meshgrid(SPECIAL, SPECIAL)
+    random = [rng.integers(0, 2**32, 20000, dtype=numpy.uint64).astype(numpy.uint32).view(numpy.float32) for _ in range(2)]
+    moderate = rng.uniform(0, 10, 20000), rng.uniform(-30, 30, 20000)
+    whole = rng.integers(-20, 20, 20000), rng.integers(-9, 9, 20000)
+    x, y = (numpy.concatenate([grid[k].ravel(), random[k], moderate[k], whole[k]]).astype(numpy.float32) for k in range(2))
+    distance = ulps(apply(name, "f32", x, y), reference(name, x, y), "f32")
+    worst = distance.argmax()
+    assert distance[worst] <= {"atan2": 2, "pow": 0.51, "fmod": 0}[name], (x[worst], y[worst], distance[worst])
+
+
+def test_exact_powers():
+    x = numpy.arange(1, 3000, dtype=numpy.float32)
+    assert (apply("pow", "f32", x, numpy.full_like(x, 2)) == x * x).all()
+    assert (apply("pow", "f32", x, numpy.full_like(x, 0.5)) == numpy.sqrt(x)).all()
+    assert (apply("exp2", "f32", numpy.arange(-149, 128)) == numpy.ldexp(numpy.float32(1), numpy.arange(-149, 128))).all()
+    assert (apply("log2", "f32", numpy.ldexp(numpy.float32(1), numpy.arange(-149, 128))) == numpy.arange(-149, 128)).all()
+
+
+@pytest.mark.parametrize("kind", ("f32", "f64"))
+def test_erfinv(kind):
+    y = numpy.concatenate([numpy.linspace(-3, 3, 3001), [0.0, 1e-8, -1e-5]])
+    if kind == "f64":
+        x = numpy.array([math.erf(v) for v in y])
+        slope = numpy.exp(-y * y) * 2 / math.sqrt(math.pi)
+        allowed = 8 * numpy.spacing(numpy.abs(y)) + 2 * numpy.spacing(numpy.abs(x)) / slope
+    else:
+        x = numpy.array([math.erf(v) for v in y]).astype(numpy.float32)
+        y = apply("erfinv", "f64", x.astype(numpy.float64))
+        allowed = 2 * numpy.spacing(numpy.abs(y).astype(numpy.float32))
+    assert (numpy.abs(apply("erfinv", kind, x).astype(numpy.float64) - y) <= allowed).all()
+    special = apply("erfinv", kind, numpy.array([1.0, -1, 1.5, math.nan, -0.0]))
+    assert special[0] == math.inf and special[1] == -math.inf and numpy.isnan(special[2:4]).all() and numpy.signbit(special[4])
+
+
+@pytest.mark.parametrize("name", sorted(set(mathlib.FLOAT) - {"fmod"}))
+def test_loops_become_vectors(name):
+    """No call is left in the loop, and on x86 it works on the host's widest registers."""
+    text = jit.assembly(loop(name, "f32"))
+    assert not [line for line in text.splitlines() if "\tcall" in line or "\tbl\t" in line]
+    if jit.host().arch == "x86_64" and jit.host().vector_bits > 128:
+        assert ("zmm" if jit.host().vector_bits == 512 else "ymm") in text
+
+
+def test_definitions():
+    text = mathlib.definitions(["tanh", "exp", "exp"], "f32")
+    assert text.count("define internal float @m_exp_f32") == 1 and text.count("@m_tanh_f32") == 1
+    assert text == mathlib.definitions({"exp", "tanh"}, "f32")
+    with pytest.raises(NotImplementedError, match="no f32 definition of 'zeta'"):
+        mathlib.definitions(["zeta"], "f32")
