@@ -85,6 +85,9 @@ def mul(a, b):
             return y
         if is_number(x, -1):
             return neg(y)
+        masked = _masked(x, lambda inside, y=y: mul(inside, y))
+        if masked is not None:
+            return masked
     if a.op == "constant" and b.op == "constant":
         return constant(a.data * b.data)
     if a.op == "neg" and b.op == "neg":
@@ -101,12 +104,27 @@ def div(a, b):
         return a
     if a.op == "neg":
         return neg(div(a.args[0], b))
-    return a / b
+    masked = _masked(a, lambda inside: div(inside, b))
+    return a / b if masked is None else masked
+
+
+def _masked(a, inside):
+    """`inside` applied within a selection between something and 0, so that the branch not taken stays 0 where the other factor is not finite."""
+    if a.op == "where":
+        condition, x, y = a.args
+        if is_number(x, 0):
+            return where(condition, x, inside(y))
+        if is_number(y, 0):
+            return where(condition, inside(x), y)
+    return None
 
 
 def neg(a):
     if a.op == "neg":
         return a.args[0]
+    masked = _masked(a, neg)
+    if masked is not None:
+        return masked
     return constant(-a.data) if a.op == "constant" else -a
 
 
@@ -119,6 +137,9 @@ def _div(n, g, a, b):
 def _exp(n, g, x):
     # Where exp(x) stands in 1 + exp(x) the gradient arrives divided by that sum (silu, softplus, logaddexp): times exp(x) it would be inf / inf for
     # large x, so the ratio exp(x) / (1 + exp(x)) is written in a form that stays finite.
+    masked = _masked(g, lambda inside: _exp(n, inside, x)[0])
+    if masked is not None:
+        return masked,
     inner = g.args[0] if g.op == "neg" else g
     if inner.op == "div" and _one_plus(inner.args[1], n):
         q, b = inner.args
@@ -158,13 +179,9 @@ def _clamp(n, g, x, low, high):
 
 
 def _atan2(n, g, y, x):
-    scaled = div(g, y * y + x * x)
+    square = y * y + x * x
+    scaled = where(E.node("eq", square, 0), 0.0, div(g, square))
     return mul(scaled, x), neg(mul(scaled, y))
-
-
-def _hypot(n, g, a, b):
-    scaled = where(E.node("eq", n, 0), 0.0, div(g, n))
-    return mul(scaled, a), mul(scaled, b)
 
 
 def _extreme_of_row(n, g, x):
@@ -212,7 +229,7 @@ RULES: dict[str, Callable[..., tuple]] = {
     "erfinv": lambda n, g, x: (mul(mul(g, constant(math.sqrt(math.pi) / 2)), E.exp(n * n)),),
     "relu": lambda n, g, x: (where(E.node("le", n, 0), 0.0, g),),
     "sigmoid": lambda n, g, x: (mul(g, mul(1 - n, n)),),
-    "hypot": _hypot,
+    "hypot": lambda n, g, a, b: (mul(g, div(a, n)), mul(g, div(b, n))),
     "maximum": lambda n, g, a, b: _max(n, g, a, b, ("gt", "lt")),
     "minimum": lambda n, g, a, b: _max(n, g, a, b, ("lt", "gt")),
     "fmax": lambda n, g, a, b: _fmax(n, g, a, b, "ge"),
