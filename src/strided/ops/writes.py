@@ -87,6 +87,8 @@ def number_for(dtype: DType, value: Any, names: dict[str, str] = _C_NAMES) -> in
     top = 2 ** (dtype.bits - dtype.is_signed)
     if value >= top or value < -top:
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    if dtype.is_signed:
+        return value
     value %= 2**dtype.bits
     return value - 2**64 if value >= 2**63 else value  # the slot is an i64
 
