@@ -1,0 +1,10 @@
+"""`utils`: the names PyTorch keeps here. Data loading lives in data/, checkpointing in autograd/."""
+import importlib as _importlib
+
+_ROOMS = ("checkpoint", "data", "hooks")
+
+
+def __getattr__(name):
+    if name in _ROOMS:
+        return _importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module 'torch.utils' has no attribute '{name}'")

@@ -1,5 +1,6 @@
 """Dropout: elements, whole channels, and the variants that keep mean and variance."""
 from ... import ops
+from ...ops.random import dropout_mask
 
 
 def _check(p):
@@ -16,11 +17,8 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
 
 def _scale(input, noise_shape, p, inplace):
-    if p == 1:
-        return input.mul_(0) if inplace else input * ops.zeros((), dtype=input.dtype, device=input.device)
-    noise = ops.empty(noise_shape, dtype=input.dtype, device=input.device)
-    noise.bernoulli_(1 - p).div_(1 - p)
-    return input.mul_(noise) if inplace else input * noise
+    mask = dropout_mask(input, p, noise_shape)  # 0, or 1/(1 − p)
+    return input.mul_(mask) if inplace else input * mask
 
 
 def _channels(input, p, training, inplace):

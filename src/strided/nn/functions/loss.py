@@ -147,7 +147,6 @@ def poisson_nll_loss(
     return _reduce(loss, reduction)
 
 
-@_loss
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """½(log var + (input − target)²/var), with `full` plus ½log 2π; var is a tensor or a number, clamped at eps."""
     reduction = _reduction(reduction)
@@ -202,7 +201,6 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return _reduce((1 + (-target * input).exp()).log(), _reduction(reduction, size_average, reduce))
 
 
-@_loss
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Mean over the classes (last dimension) of the binary cross entropy with logits."""
     reduction = _reduction(reduction, size_average, reduce)
