@@ -190,7 +190,7 @@ class Body:
         with self.loop(0, dims) as d:
             e = entry(d)
             size, value = self.word(e), rest.get()
-            quotient = self.div(value, size)
+            quotient = self.div(value, self.select(self(f"icmp eq i64 {size}, 0"), 1, size))  # an empty space is entered, not walked
             at = self.sub(value, self.mul(quotient, size))
             rest.set(quotient)
             self.store("i64", at, self(f"getelementptr i64, ptr {counters}, i64 {d}"))

@@ -111,3 +111,8 @@ def accumulation_dtype(input: Tensor, dtype) -> dtypes.DType:
         return dtype
     own = input.dtype
     return own if own.is_floating_point or own.is_complex else dtypes.int64
+
+
+def plain(t: Tensor) -> Tensor:
+    """The same elements without history: what a recorded operator computes with."""
+    return wrap(t.spec, t.mem, t.ptr)

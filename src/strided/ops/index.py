@@ -14,6 +14,7 @@ from ..autograd.graph import record_view
 from ..layout import Layout
 from ..tensor import Tensor, wrap
 from . import indexing
+from .create import as_tensor, scalar_tensor, tensor
 from .elementwise import check_overlap, self_copy, sum_to
 from .masks import masked_scatter
 from .table import TABLE, operator
@@ -238,7 +239,7 @@ def _split_key(self, key):
                 place += 1
         elif isinstance(item, bool):
             basic.append(None)
-            tensors.append((place, TABLE["scalar_tensor"].call(item, dtype=dtypes.bool_, device=self.device)))
+            tensors.append((place, scalar_tensor(item, dtype=dtypes.bool_, device=self.device)))
             place += 1
         else:
             basic.append(item)
@@ -276,12 +277,12 @@ def _resolved(self, item):
             return int(item.item())
         return item
     if isinstance(item, (list, tuple, range)):
-        made = TABLE["tensor"].call(list(item), device=self.device) if len(item) else TABLE["empty"].call((0,), dtype=dtypes.int64, device=self.device)
+        made = tensor(list(item), device=self.device) if len(item) else TABLE["empty"].call((0,), dtype=dtypes.int64, device=self.device)
         return _resolved(self, made)
     if isinstance(item, str):
         raise TypeError("new(): invalid data type 'str'")
     if getattr(item, "ndim", None) and hasattr(item, "__array__"):
-        return _resolved(self, TABLE["as_tensor"].call(item))
+        return _resolved(self, as_tensor(item))
     try:
         return as_index(item)
     except TypeError:
@@ -388,6 +389,7 @@ def _index_put_into(x, dims, indices, values, accumulate):
 
 def _write(x, dims, indices, values, accumulate):
     if values.dtype is not x.dtype:
+        indexing.check_fits(x, dims, indices, values)
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {x.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
         )
@@ -445,33 +447,44 @@ def setitem(self, key, value):
 
     Raises IndexError as x[key] does, RuntimeError where shapes or (under index tensors) dtypes do not fit.
     """
+    if not isinstance(value, Tensor):
+        value = _number(self, value)
+    if isinstance(key, bool):
+        if not key:
+            return
+        key = None
     window = _basic(self, key)
     tensors = None
     if window is None:
         window, tensors = _split_key(self, key)
-    if isinstance(value, Tensor):
-        pass
-    elif isinstance(value, (bool, int, float)) or getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-        if tensors is None:
-            TABLE["fill_"].call(window, value if isinstance(value, (bool, int, float)) else value.item())
-            return
-        value = TABLE["full"].call((), value if isinstance(value, (bool, int, float)) else value.item(), dtype=self.dtype, device=self.device)
-    elif isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
-        value = TABLE["as_tensor"].call(value, dtype=self.dtype, device=self.device)
-    else:
-        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor")
     if tensors is None:
-        TABLE["copy_"].call(window, _without_leading_ones(value, window.ndim))
-    elif len(tensors) == 1 and tensors[0][1].dtype is dtypes.bool_ and value.numel() == 1 and tensors[0][1].ndim:
+        if isinstance(value, Tensor):
+            value = _without_leading_ones(value)
+            if value.shape != window.shape:
+                value.spec.layout.expand(window.shape)  # raises PyTorch's sentence where it does not broadcast
+            TABLE["copy_"].call(window, value)
+        else:
+            TABLE["fill_"].call(window, value)
+        return
+    if not isinstance(value, Tensor):
+        value = TABLE["full"].call((), value, dtype=self.dtype, device=self.device)
+    if len(tensors) == 1 and tensors[0][1].dtype is dtypes.bool_ and value.numel() == 1 and tensors[0][1].ndim:
         _fill_where(window, tensors[0], value)
     else:
         dims, indices = _integers_of(window, tensors)
-        common = indexing.Walk(window.spec, dims, tuple([i.spec for i in indices]))
-        _index_put_into(window, dims, indices, _without_leading_ones(value, len(common.shape)), False)
+        _index_put_into(window, dims, indices, _without_leading_ones(value), False)
 
 
-def _without_leading_ones(value, ndim):
-    while value.ndim > ndim and value.shape[0] == 1:
+def _number(self, value):
+    if isinstance(value, (bool, int, float)):
+        return value
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor")
+
+
+def _without_leading_ones(value):
+    while value.ndim and value.shape[0] == 1:
         value = TABLE["select"].call(value, 0, 0)
     return value
 

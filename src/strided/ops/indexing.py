@@ -37,7 +37,9 @@ def out_of_bounds(extents, dims) -> Callable[[int, int], Exception]:
     def describe(which, bad):
         if extents[which] == 0:
             return IndexError("index is out of bounds for dimension with size 0")
-        return IndexError(f"index {bad} is out of bounds for dimension {dims[which]} with size {extents[which]}")
+        # PyTorch counts the indexed dimensions only; where that misleads, the tensor's own dimension is named below.
+        own = "" if dims[which] == which else f"\n  (dimension {dims[which]} of the indexed tensor)"
+        return IndexError(f"index {bad} is out of bounds for dimension {which} with size {extents[which]}{own}")
 
     return describe
 
@@ -131,15 +133,20 @@ def put(op: str, x: Tensor, dims: tuple[int, ...], indices: tuple[Tensor, ...], 
 
 
 def _plan_put(op, x, dims, indices, values, wrap_negative):
-    walk = Walk(x.spec, dims, tuple([i.spec for i in indices]))
-    try:
-        source = values.spec.layout.expand(walk.shape)
-    except RuntimeError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(walk.shape)}") from None
+    walk, source = check_fits(x, dims, indices, values)
     errors.check_devices("index_put_", [x, *indices])
     if x.is_meta or not source.numel:
         return None, walk.extents
     return K.build_indexed(op, x.dtype, walk.shape, walk.strides, source.strides, walk.indices, wrap=wrap_negative), walk.extents
+
+
+def check_fits(x, dims, indices, values) -> tuple[Walk, Layout]:
+    """The walk of x[indices], and the values' layout broadcast to it; RuntimeError where they do not fit."""
+    walk = Walk(x.spec, dims, tuple([i.spec for i in indices]))
+    try:
+        return walk, values.spec.layout.expand(walk.shape)
+    except RuntimeError:
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(walk.shape)}") from None
 
 
 def _check_all(indices, extents, describe, wrap_negative) -> None:

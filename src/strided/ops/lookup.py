@@ -5,7 +5,9 @@ from .. import dtypes
 from ..autograd import backward, check_inplace, no_grad, record, record_inplace, tracking
 from ..tensor import Tensor
 from . import host, indexing
+from .create import scalar_tensor
 from .elementwise import check_overlap, self_copy
+from .folding import plain
 from .table import TABLE, operator
 
 # ---- embedding -------------------------------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ def take(input, index):
     """Elements at flat (row-major) positions; result of index's shape. Negative positions count from the end."""
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
-    flat = TABLE["reshape"].call(TABLE["detach"].call(input), (-1,))
+    flat = TABLE["reshape"].call(plain(input), (-1,))
     out = indexing.get(flat, (0,), (index,), _flat_bounds(input))
     if tracking(input):
         record(TakeBackward0, (input, index), out, (index,), spec=input.spec)
@@ -125,10 +127,10 @@ def _put(x, index, source, accumulate):
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {x.dtype.scalar_name} and source.dtype = {source.dtype.scalar_name}")
     if index.numel() != source.numel():
         raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, index.numel() = {index.numel()}")
-    flat = TABLE["reshape"].call(TABLE["detach"].call(source), index.shape)
+    flat = TABLE["reshape"].call(plain(source), index.shape)
     if flat.mem is x.mem:
         flat = self_copy(flat)
-    whole = TABLE["detach"].call(x)
+    whole = plain(x)
     rows = TABLE["view"].call(whole, (-1,)) if x.is_contiguous() else TABLE["reshape"].call(whole, (-1,))
     indexing.put("add" if accumulate else "set", rows, (0,), (index,), flat, _flat_bounds(x))
     if rows.mem is not x.mem:
@@ -205,7 +207,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         right = side == "right"
     dtype = dtypes.int32 if out_int32 else dtypes.int64
     if not isinstance(input, Tensor):
-        input = TABLE["scalar_tensor"].call(input, dtype=sorted_sequence.dtype, device=sorted_sequence.device)
+        input = scalar_tensor(input, dtype=sorted_sequence.dtype, device=sorted_sequence.device)
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != input.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must "

@@ -11,7 +11,7 @@ from ..kernels import expr as E
 from ..kernels.map import build_map
 from ..layout import Layout
 from ..tensor import Spec, wrap
-from .folding import Fold
+from .folding import Fold, plain
 from .reduce import _logsumexp
 from .rowwise import log_softmax
 from .table import TABLE, operator
@@ -115,10 +115,10 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         return _smoothed(input, target, dim, weight, ignore_index, reduction, label_smoothing)
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f'"log_softmax_lastdim_kernel_impl" not implemented for \'{input.dtype.scalar_name}\'')
-    x = TABLE["detach"].call(input)
+    x = plain(input)
     lse = _logsumexp((x,), (dim,), (x.dtype.compute,))  # [N, ..]
     safe, picked = _picked(x, dim, target, ignore_index)
-    weights = _class_weights(None if weight is None else TABLE["detach"].call(weight), safe)
+    weights = _class_weights(None if weight is None else plain(weight), safe)
     loss, total = _reduced(lse - picked, weights, target, ignore_index, reduction)
     if loss.dtype is not input.dtype:
         loss = TABLE["to"].call(loss, input.dtype)
@@ -212,9 +212,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     """-input[target], for log-probabilities [C], [N, C] or [N, C, d1, …], averaged by class weight (reduction "mean"; or "sum", "none")."""
     reduction = _legacy(size_average, reduce, reduction)
     dim = _check_classes("nll_loss", input, target, weight)
-    x = TABLE["detach"].call(input)
+    x = plain(input)
     safe, picked = _picked(x, dim, target, ignore_index)
-    weights = _class_weights(None if weight is None else TABLE["detach"].call(weight), safe)
+    weights = _class_weights(None if weight is None else plain(weight), safe)
     loss, total = _reduced(-picked, weights, target, ignore_index, reduction)
     if tracking(input):
         cls = NllLossOnlyBackward0 if input.ndim <= 2 else NllLoss2DOnlyBackward0

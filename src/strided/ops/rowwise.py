@@ -23,11 +23,12 @@ _log_softmax = Fold("log_softmax", lambda x: x - E.rmax(x) - E.log(E.rsum(_exp_r
 _log_softmax_back = Fold("log_softmax_backward", lambda g, y: g - E.exp(y) * E.rsum(g), 2, ("element",))
 
 
-def _input(name, x, dtype):
+def _input(name, x, dim, dtype):
+    last = wrap_dim(dim, x.ndim) == max(x.ndim - 1, 0)
     if dtype is not None and x.dtype is not dtype:
         x = TABLE["to"].call(x, dtype)
     if not x.dtype.is_floating_point:
-        raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for \'{x.dtype.scalar_name}\': convert to float32 first, or pass dtype=torch.float32')
+        raise NotImplementedError(f'"{name}{"_lastdim" if last else ""}_kernel_impl" not implemented for \'{x.dtype.scalar_name}\': convert to float32 first, or pass dtype=torch.float32')
     return x
 
 
@@ -46,8 +47,7 @@ def _softmax_flops(args, kwargs, result):
 @operator("softmax", aliases=("_softmax",), flops=_softmax_flops)
 def softmax(input, dim, dtype=None):
     """exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
-    x = _input("softmax", input, dtype)
-    wrap_dim(dim, x.ndim)
+    x = _input("softmax", input, dim, dtype)
     out = _along(_softmax, (x,), dim)
     if tracking(x):
         record(SoftmaxBackward0, (x,), out, (out,), dim=dim)
@@ -66,8 +66,7 @@ def SoftmaxBackward0(node, g):
 @operator("log_softmax", flops=_softmax_flops)
 def log_softmax(input, dim, dtype=None):
     """x - log(sum(exp(x))) along `dim`, without overflow."""
-    x = _input("log_softmax", input, dtype)
-    wrap_dim(dim, x.ndim)
+    x = _input("log_softmax", input, dim, dtype)
     out = _along(_log_softmax, (x,), dim)
     if tracking(x):
         record(LogSoftmaxBackward0, (x,), out, (out,), dim=dim)

@@ -5,7 +5,7 @@ from .. import dtypes
 from ..autograd import backward, record, tracking
 from ..layout import wrap_dim
 from . import host
-from .folding import accumulation_dtype
+from .folding import accumulation_dtype, plain
 from .return_types import TYPES
 from .table import TABLE, operator
 
@@ -128,7 +128,7 @@ def logcumsumexp(input, dim):
     if input.is_meta:
         out = host.like(input.spec)
     elif input.ndim == 0:
-        out = TABLE["clone"].call(TABLE["detach"].call(input))
+        out = TABLE["clone"].call(plain(input))
     else:
         out = host.tensor(numpy.logaddexp.accumulate(host.wide(input).astype("float64"), axis=d), input.dtype, input.device)
     if tracking(input):

@@ -10,6 +10,7 @@ from ..layout import broadcast_shapes, wrap_dim
 from ..tensor import Tensor, empty
 from . import indexing
 from .elementwise import check_overlap, self_copy
+from .folding import plain
 from .table import TABLE, operator
 
 
@@ -134,6 +135,8 @@ def _in_two_forms(name, cls, prepare):
         out = self_copy(input)
         write(out)
         if tracking(input, *inputs):
+            if "before" in attrs:
+                attrs["before"] = input
             record(cls, (input, *inputs), out, saves, **attrs)
         return out
 
@@ -141,6 +144,8 @@ def _in_two_forms(name, cls, prepare):
         write, inputs, saves, attrs = prepare(input, *args, **kwargs)
         check_inplace(input, *inputs)
         track = tracking(input, *inputs)
+        if track and "before" in attrs:  # the gradient needs x as it was
+            attrs["before"] = self_copy(input)
         write(input)
         input.mem.version += 1
         if track:
@@ -222,8 +227,7 @@ def _scatter_reduce(x, dim, index, src, reduce, *, include_self=True):
             count = TABLE["clamp"].call(count, min=1)
             TABLE["copy_"].call(t, t / count if t.dtype.is_floating_point else TABLE["floor_divide"].call(t, count))
 
-    before = self_copy(x) if tracking(x, src) else None
-    return write, (src,), (index, src), {"dim": dim, "reduce": reduce, "include_self": include_self, "before": before}
+    return write, (src,), (index, src), {"dim": dim, "reduce": reduce, "include_self": include_self, "before": None}
 
 
 def _identity(reduce, dtype):
@@ -324,7 +328,7 @@ def _check_rows(name, x, dim, index, source):
 def _put_rows(t, dim, index, source, op, describe):
     check_overlap(t)
     if t.ndim == 0:
-        t = TABLE["reshape"].call(TABLE["detach"].call(t), (1,))
+        t = TABLE["reshape"].call(plain(t), (1,))
         source = TABLE["reshape"].call(source, (1,))
     if source.mem is t.mem:
         source = self_copy(source)
@@ -343,7 +347,7 @@ def IndexAddBackward0(node, g):
 def _index_add(x, dim, index, source, *, alpha=1):
     """A copy of input with `alpha * source` added to the entries of `dim` that `index` names, several times where named several times."""
     dim, index = _check_rows("index_add", x, dim, index, source)
-    scaled = TABLE["detach"].call(source) if alpha == 1 else TABLE["detach"].call(source) * alpha
+    scaled = plain(source) if alpha == 1 else plain(source) * alpha
     return lambda t: _put_rows(t, dim, index, scaled, "add", _bounds(x, dim)), (source,), (index,), {"dim": dim, "alpha": alpha}
 
 
@@ -381,14 +385,14 @@ def _index_fill(x, dim, index, value):
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-        one = TABLE["to"].call(TABLE["detach"].call(value), x.dtype)
+        one = TABLE["to"].call(plain(value), x.dtype)
     else:
         one = TABLE["full"].call((), value, dtype=x.dtype, device=x.device)
 
     def write(t):
         check_overlap(t)
         if t.ndim == 0:
-            TABLE["copy_"].call(TABLE["detach"].call(t), one)
+            TABLE["copy_"].call(plain(t), one)
         else:
             indexing.put("set", t, (dim,), (index,), one, _bounds(x, dim, IndexError))
 

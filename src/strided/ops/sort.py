@@ -8,6 +8,8 @@ from ..tensor import Tensor
 from . import host
 from .reduce import value_selecting_backward
 from .return_types import TYPES
+from .create import scalar_tensor
+from .folding import plain
 from .table import TABLE, operator
 
 # ---- sort ------------------------------------------------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ def sort(input, dim=-1, descending=False, stable=False):
     dim = wrap_dim(dim, input.ndim)
     if input.is_meta or input.ndim == 0:
         indices = host.like(input.spec, dtype=dtypes.int64) if input.is_meta else TABLE["zeros"].call((), dtype=dtypes.int64, device=input.device)
-        values = host.like(input.spec) if input.is_meta else TABLE["clone"].call(TABLE["detach"].call(input))
+        values = host.like(input.spec) if input.is_meta else TABLE["clone"].call(plain(input))
         return TYPES["sort"](_recorded(SortBackward0, input, values, indices, dim))
     positions = _order(host.wide(input), dim, descending)
     values, indices = _pick(input, dim, positions, _take(input, dim, positions))
@@ -78,7 +80,7 @@ def sort(input, dim=-1, descending=False, stable=False):
 @operator("argsort", flops=lambda *_: 0)
 def argsort(input, dim=-1, descending=False, stable=False):
     """The indices of `sort`."""
-    return sort(TABLE["detach"].call(input), dim, descending, stable).indices
+    return sort(plain(input), dim, descending, stable).indices
 
 
 @operator("msort", flops=lambda *_: 0)
@@ -234,7 +236,7 @@ def _quantile(name, ignore_nan):
             raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
         if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
             raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
-        q = q if isinstance(q, Tensor) else TABLE["scalar_tensor"].call(q, dtype=input.dtype, device=input.device)
+        q = q if isinstance(q, Tensor) else scalar_tensor(q, dtype=input.dtype, device=input.device)
         if q.ndim > 1:
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
         x, d = (TABLE["reshape"].call(input, (-1,)), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
