@@ -12,14 +12,22 @@ __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, 
 _ROOMS = frozenset("nn optim utils data io amp cuda mps cpu backends random version lens torch_alias".split())
 
 
+# Single names of those rooms that stand at the top level too.
+_FROM_ROOMS = {"autocast": "amp", "is_autocast_enabled": "amp", "save": "io", "load": "io"}
+
+
 def __getattr__(name: str):
     if name in _ROOMS:
         return _importlib.import_module("." + name, __name__)
+    if name in _FROM_ROOMS:
+        room = _importlib.import_module("." + _FROM_ROOMS[name], __name__)
+        if hasattr(room, name):
+            return globals().setdefault(name, getattr(room, name))
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 
 def __dir__():
-    return sorted({*globals(), *_ROOMS})
+    return sorted({*globals(), *_ROOMS, *_FROM_ROOMS})
 
 
 # Last: names such as `tensor` and `compile` are both a module of this package and a public function; the function wins.

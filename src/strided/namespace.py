@@ -7,16 +7,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import autograd, dtypes, layout, memory, ops
-try:
-    from . import printing
-except ImportError:
-    printing = None
+from . import autograd, dtypes, layout, memory, printing
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .kernels.native import get_num_threads, set_num_threads
-from .ops import table
-import importlib, importlib.util
-_modules = [importlib.import_module(f'strided.ops.{m}') for m in ('create','shape','join','random') if importlib.util.find_spec(f'strided.ops.{m}')]
+from .ops import create, join, legacy, random, shape, table
 from .tensor import Tensor
 
 
@@ -97,19 +91,8 @@ def compile(*args, **kwargs):
     return compile_(*args, **kwargs)
 
 
-def _lazy(room: str, name: str):
-    def call(*args, **kwargs):
-        import importlib
-
-        return getattr(importlib.import_module(f"{__package__}.{room}"), name)(*args, **kwargs)
-
-    call.__name__ = name
-    return call
-
-
 def _names() -> dict[str, Any]:
     names: dict[str, Any] = dict(table.functions())
-    names.update(table.functions("nn.functional") if False else {})
     names.update(dtypes.names())
     names.update(
         Tensor=Tensor, Size=layout.Size, dtype=dtypes.DType, device=dtypes.Device, finfo=dtypes.finfo, iinfo=dtypes.iinfo,
@@ -119,7 +102,7 @@ def _names() -> dict[str, Any]:
         no_grad=no_grad, enable_grad=enable_grad, set_grad_enabled=set_grad_enabled, inference_mode=inference_mode,
         is_grad_enabled=is_grad_enabled, is_inference_mode_enabled=is_inference_mode_enabled,
         get_num_threads=get_num_threads, set_num_threads=set_num_threads, get_num_interop_threads=get_num_interop_threads, set_num_interop_threads=set_num_interop_threads,
-        set_printoptions=printing and printing.set_printoptions,
+        set_printoptions=printing.set_printoptions,
         memory_allocated=memory.memory_allocated, max_memory_allocated=memory.max_memory_allocated, memory_reserved=memory.memory_reserved,
         reset_peak_memory_stats=memory.reset_peak_memory_stats, set_memory_limit=memory.set_memory_limit, empty_cache=memory.empty_cache, memory_stats=memory.memory_stats,
         is_tensor=is_tensor, is_storage=is_storage, is_floating_point=is_floating_point, is_complex=is_complex, numel=numel, is_inference=is_inference, typename=typename,
@@ -128,18 +111,11 @@ def _names() -> dict[str, Any]:
         compile=compile, pi=math.pi, e=math.e, inf=math.inf, nan=math.nan, newaxis=None,
         autograd=autograd,
     )  # fmt: skip
-    for module in _modules:
+    for module in (create, shape, join, random):
         for name in getattr(module, "__all__", ()):
             names.setdefault(name, getattr(module, name))
-    if importlib.util.find_spec("strided.amp"):
-        names["autocast"] = _autocast()
+    names.update(legacy.TYPES, set_default_tensor_type=legacy.set_default_tensor_type)
     return names
-
-
-def _autocast():
-    from .amp import autocast
-
-    return autocast
 
 
 NAMES = _names()

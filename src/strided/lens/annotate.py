@@ -292,16 +292,15 @@ def _print_line(console: Any, entry: dict[str, Any], source: str, gutter: int, c
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """A source line cut to the column's width, continued lines indented like the first."""
-    if len(text) <= width:
-        return [text]
+    """A source line cut to the column's width between words, continued lines indented like the first."""
     indent = " " * min(len(text) - len(text.lstrip()) + 4, width // 2)
-    pieces, rest = [text[:width]], text[width:]
-    while rest:
-        room = width - len(indent)
-        pieces.append(indent + rest[:room])
-        rest = rest[room:]
-    return pieces
+    pieces = []
+    while len(text) > width:
+        cut = text.rfind(" ", len(indent) + 8, width + 1)
+        cut = width if cut < 0 else cut
+        pieces.append(text[:cut])
+        text = indent + text[cut:].lstrip()
+    return [*pieces, text]
 
 
 def _notes(entry: dict[str, Any], width: int) -> list[Any]:

@@ -1,0 +1,114 @@
+"""Small operators that are sentences over others: their gradients, dtypes and meta results follow from what they call.
+
+Holds what fits in a few lines and belongs to no family.
+"""
+from __future__ import annotations
+
+from .. import dtypes
+from ..tensor import Tensor
+from .table import TABLE, operator
+
+
+def _call(name: str):
+    return TABLE[name].call
+
+
+@operator("trace")
+def trace(input):
+    """Sum of the diagonal of a matrix: [n, m] -> []. Raises RuntimeError for another number of dimensions."""
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return _call("sum")(_call("diagonal")(input))
+
+
+@operator("dist")
+def dist(input, other, p=2):
+    """The p-norm of input - other."""
+    return _call("norm")(_call("sub")(input, other), p)
+
+
+@operator("cdist", method=False)
+def cdist(x1, x2, p=2.0, compute_mode=None):
+    """Distances between rows: [*, P, M] and [*, R, M] -> [*, P, R], in the p-norm."""
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    difference = _call("sub")(x1.unsqueeze(-2), x2.unsqueeze(-3))  # [*, P, R, M]
+    return _call("linalg.vector_norm" if "linalg.vector_norm" in TABLE else "norm")(difference, p, -1)
+
+
+@operator("fill_diagonal_", function=False)
+def fill_diagonal_(input, fill_value, wrap=False):
+    """Writes a number along the main diagonal, in place; with `wrap`, a tall matrix's diagonal starts anew below. [n, m, …]"""
+    if input.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if input.ndim > 2 and len(set(input.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows, columns = input.shape[0], input.shape[1]
+    step = sum(input.stride())
+    length = min(input.shape)
+    if wrap and input.ndim == 2 and rows > columns + 1:
+        for start in range(0, rows, columns + 1):
+            fill_diagonal_(input[start : start + columns], fill_value)
+        return input
+    _call("fill_")(_call("as_strided")(input, (length,), (step,), input.storage_offset()), fill_value)
+    return input
+
+
+@operator("is_nonzero")
+def is_nonzero(input):
+    """Whether the one element of a tensor is not zero. Raises RuntimeError unless there is exactly one."""
+    if input.numel() == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    return bool(input)
+
+
+@operator("is_same_size")
+def is_same_size(input, other):
+    """Whether both have the same shape."""
+    return input.shape == other.shape
+
+
+@operator("trapezoid", method=False, aliases=("trapz",))
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of y along `dim` by the trapezoidal rule, at points x or dx apart (default 1)."""
+    n = y.shape[dim]
+    left, right = y.narrow(dim, 0, max(n - 1, 0)), y.narrow(dim, min(1, n), max(n - 1, 0))
+    if x is None:
+        return ((left + right) * ((1 if dx is None else dx) / 2)).sum(dim)
+    steps = x.diff(dim=dim if x.ndim > 1 else -1)
+    if x.ndim == 1 and y.ndim > 1:
+        shape = [1] * y.ndim
+        shape[dim] = steps.shape[0]
+        steps = steps.view(shape)
+    return ((left + right) * steps / 2).sum(dim)
+
+
+@operator("diff")
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The n-th difference of neighbours along `dim`: [.., k, ..] -> [.., k - n, ..]."""
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    parts = [t for t in (prepend, input, append) if t is not None]
+    if len(parts) > 1:
+        input = _call("cat")(parts, dim)
+    for _ in range(n):
+        k = input.shape[dim]
+        left, right = input.narrow(dim, 0, max(k - 1, 0)), input.narrow(dim, min(1, k), max(k - 1, 0))
+        input = _call("logical_xor")(left, right) if input.dtype is dtypes.bool_ else right - left
+    return input
+
+
+@operator("cosine_similarity", method=False)
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """x1·x2 / (|x1| |x2|) along `dim`, each length at least eps."""
+    norm = _call("linalg.vector_norm" if "linalg.vector_norm" in TABLE else "norm")
+    a, b = norm(x1, 2, dim, True).clamp(min=eps), norm(x2, 2, dim, True).clamp(min=eps)
+    return ((x1 / a) * (x2 / b)).sum(dim)
+
+
+def _method_where(self: Tensor, condition, other):
+    """`x.where(condition, other)`: x where the condition holds."""
+    return _call("where")(condition, self, other)
+
+
+Tensor.where = _method_where  # type: ignore[attr-defined]
