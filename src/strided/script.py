@@ -93,7 +93,7 @@ def _execute_source(source: bytes | str, path: str, argv: list[str], folder: str
     sys.argv = argv
     sys.path[0] = folder
     sys.modules["__main__"] = module  # stays there: pickling, multiprocessing and exit handlers look it up
-    if path == "<string>":
+    if path == "<string>" and sys.version_info >= (3, 13):
         _remember_lines(path, str(source))
     code: CodeType = compile(source, path, "exec", dont_inherit=True)
     exec(code, module.__dict__)
@@ -101,7 +101,7 @@ def _execute_source(source: bytes | str, path: str, argv: list[str], folder: str
 
 
 def _remember_lines(path: str, source: str) -> None:
-    """Python 3.13 shows the lines of -c code in tracebacks; linecache holds them for those that look there."""
+    """From Python 3.13 on, tracebacks show the lines of -c code; linecache is where they look."""
     import linecache
 
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
@@ -116,7 +116,7 @@ def exit_code(leaving: SystemExit) -> int:
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFFFFFFFF if code < 0 else code
+        return int(code)
     print(code, file=sys.stderr)
     return 1
 
@@ -136,22 +136,18 @@ def report(error: BaseException, full_traceback: bool = False) -> int:
 def fold(error: BaseException) -> str | None:
     """Leave only the user's frames in the exception's traceback, and in those of its causes.
 
-    Returns a line saying which calls in this package were folded at the end, with the submodule they ran in, or None.
+    Returns a line saying how many frames of this package were folded at its end, and the submodule they ran in; or None.
     """
-    seen: set[int] = set()
-    below = [frame for frame in _fold_one(error, seen) if frame.f_code.co_filename != PACKAGE + "torch_alias.py"]
+    frames = _frames(error.__traceback__)
+    below = [frame for frame in _fold_one(error, set()) if frame.f_code.co_filename != PACKAGE + "torch_alias.py"]
     if not below:
         return None
-    names = [_describe(frame) for frame in below]
-    kept = [name for at, name in enumerate(names) if at == 0 or name != names[at - 1]]
-    if len(kept) > 5:
-        kept = [*kept[:2], "…", *kept[-2:]]
     try:
-        inside = _submodule(error, below)
+        inside = _submodule(frames, below)
     except Exception:  # a module of the user's may be half built, or its __repr__ broken: their own error comes first
         inside = None
-    plural = "s" if len(below) > 1 else ""
-    return f"[{'in ' + inside + '; ' if inside else ''}{len(below)} strided frame{plural} folded: {' → '.join(kept)}; --full-traceback shows them]"
+    folded = "1 strided frame" if len(below) == 1 else f"{len(below)} strided frames"
+    return f"[{'in ' + inside + '; ' if inside else ''}{folded} folded, --full-traceback shows {'it' if len(below) == 1 else 'them'}]"
 
 
 def _fold_one(error: BaseException, seen: set[int]) -> list[FrameType]:
@@ -208,26 +204,25 @@ def _is_library(path: str) -> bool:
     return path.startswith(os.path.dirname(os.__file__) + os.sep) and f"{os.sep}site-packages{os.sep}" not in path
 
 
-def _describe(frame: FrameType) -> str:
-    """`Linear.forward`, `matmul`: a frame's function, with its object's class where it is a method."""
-    name = frame.f_code.co_name
-    owner = frame.f_locals.get("self")
-    return f"{type(owner).__name__}.{name}" if owner is not None and frame.f_code.co_varnames[:1] == ("self",) else name
+def _frames(trace: TracebackType | None) -> list[FrameType]:
+    frames = []
+    while trace is not None:
+        frames.append(trace.tb_frame)
+        trace = trace.tb_next
+    return frames
 
 
-def _submodule(error: BaseException, below: list[FrameType]) -> str | None:
-    """`Linear(in_features=4, …) at "layers.2.up"`: the innermost module among the folded frames, and its path from the outermost running one."""
-    running: list[Any] = []
-    frames = [entry.tb_frame for entry in _split(error.__traceback__)[0]] + below
-    for frame in frames:
-        owner = frame.f_locals.get("self")
-        if hasattr(type(owner), "named_modules") and (not running or running[-1] is not owner):
-            running.append(owner)
-    innermost = below[-1].f_locals.get("self") if below else None
-    inner = next((m for m in reversed(running) if any(f.f_locals.get("self") is m for f in below)), innermost)
-    if not running or not hasattr(type(inner), "named_modules"):
+def _submodule(frames: list[FrameType], below: list[FrameType]) -> str | None:
+    """`Linear(in_features=4, …) at "layers.2.up"`: the innermost module of the folded frames, and its path from the outermost running one."""
+
+    def modules(of: list[FrameType]) -> list[Any]:
+        owners = [frame.f_locals.get("self") for frame in of]
+        return [owner for owner in owners if hasattr(type(owner), "named_modules")]
+
+    running, inner = modules(frames), modules(below)
+    if not inner:
         return None
-    path = next((name for name, module in running[0].named_modules() if module is inner), "")
-    text = " ".join(repr(inner).split())
-    text = text if len(text) <= 80 else type(inner).__name__
+    path = next((name for name, module in running[0].named_modules() if module is inner[-1]), "")
+    text = " ".join(repr(inner[-1]).split())
+    text = text if len(text) <= 80 else type(inner[-1]).__name__
     return f'{text} at "{path}"' if path else text
