@@ -159,6 +159,44 @@ def test_returning_an_input_gives_another_tensor():
     assert y is not x and y.data_ptr() == x.data_ptr()
     y.sum().backward()
     assert x.grad.tolist() == [7]
+    h = x * 1
+    with pytest.raises(RuntimeError, match="Output 0 of Same is a view and is being modified inplace. This view was created inside a custom Function"):
+        Same.apply(h).add_(1)
+    y = Same.apply(h)
+    h.add_(1)
+    with pytest.raises(RuntimeError, match="Output 0 of Same is a view and its base or another view of its base has been modified inplace."):
+        y.sum()
+
+
+def test_any_name_may_be_hung_on_ctx():
+    class Free(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.name, ctx.saved, ctx.seq, ctx.edges, ctx.needs, ctx.hooks = "a", "b", "c", "d", "e", "f"
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            assert (ctx.name, ctx.saved, ctx.seq, ctx.edges, ctx.needs, ctx.hooks) == tuple("abcdef")
+            return g
+
+    x = leaf(1.0)
+    Free.apply(x).sum().backward()
+    assert x.grad.tolist() == [1]
+
+
+def test_gradient_of_a_number_is_refused():
+    class Extra(Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    with pytest.raises(RuntimeError, match="returned a gradient different than None at position 2, but the corresponding forward input was not a Variable"):
+        Extra.apply(leaf(1.0), 2).sum().backward()
 
 
 def test_saved_tensors_are_checked():
@@ -179,7 +217,7 @@ def test_saved_tensors_are_checked():
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
     with pytest.raises(TypeError, match="save_for_backward can only save variables, but argument 0 is of type int"):
-        Saving._backward_cls().save_for_backward(3)
+        Saving.apply(x).grad_fn.ctx.save_for_backward(3)
 
 
 def test_wrong_gradients_are_named():

@@ -462,6 +462,31 @@ def custom_function_wrong_count(torch):
 
 
 @program
+def custom_function_view(torch):
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(-1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    h = data(torch, 3) * 1
+    y = Same.apply(h)
+    h.add_(1)
+    return y.grad_fn
+
+
+@program
+def unbound_base_in_place(torch):
+    h = data(torch, 3) * 1
+    parts = h.unbind()
+    h.add_(1)
+    return parts[1] * 2
+
+
+@program
 def checkpointed(torch):
     from importlib import import_module
 

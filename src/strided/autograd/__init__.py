@@ -17,7 +17,7 @@ from strided.autograd.graph import (  # noqa: F401
     tracking,
 )
 from strided.autograd.gradcheck import gradcheck, gradgradcheck  # noqa: F401
-from strided.autograd.methods import TENSOR_METHODS  # noqa: F401
+from strided.autograd.methods import TENSOR_METHODS, Variable  # noqa: F401
 from strided.autograd.modes import (  # noqa: F401
     STATE,
     enable_grad,
@@ -35,6 +35,3 @@ def backward(tensors, *args, **kwargs):
     Called with a name instead of tensors it is the decorator with which operators make their node classes; see `graph.backward`.
     """
     return (graph if isinstance(tensors, str) else engine).backward(tensors, *args, **kwargs)
-
-
-Variable = graph.Tensor  # PyTorch's old name: every tensor is a variable

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from sys import getrefcount
+from threading import RLock
 from typing import Sequence
 
 import strided.dispatch as dispatch
@@ -144,7 +145,7 @@ class _Run:
     def apply(self, node: Node, grads: list) -> tuple:
         """The node's gradients for its inputs, one an edge."""
         edges = node.edges
-        if node.skips_undefined and not any([grad is not None for grad in grads]):
+        if node.skips_undefined and (grads[0] is None if len(grads) == 1 else all([grad is None for grad in grads])):
             results = (None,) * len(edges)
         else:
             try:
@@ -234,6 +235,8 @@ def _counted(node: Node, results: tuple) -> tuple:
 
 # ---- leaves -------------------------------------------------------------------------------------
 
+_ADDING = RLock()  # backward passes in several threads may meet at a leaf
+
 
 def accumulate(node: AccumulateGrad, grads: list) -> None:
     """Adds to the leaf's .grad: in place where grad mode is off; a first gradient nobody else holds is taken as it is."""
@@ -242,12 +245,13 @@ def accumulate(node: AccumulateGrad, grads: list) -> None:
         grads[0] = _leaf_hooks(leaf, grads[0])
     given = (grads[0],) if node.hooks is not None and node.hooks.post else None
     if grads[0] is not None:
-        if leaf._grad is None:
-            leaf._grad = _first(leaf.spec, grads)
-        elif STATE.grad_enabled:
-            leaf._grad = leaf._grad + grads[0]
-        else:
-            leaf._grad.add_(grads[0])
+        with _ADDING:
+            if leaf._grad is None:
+                leaf._grad = _first(leaf.spec, grads)
+            elif STATE.grad_enabled:
+                leaf._grad = leaf._grad + grads[0]
+            else:
+                leaf._grad.add_(grads[0])
         if leaf._post_hooks:
             for hook in list(leaf._post_hooks.values()):
                 hook(leaf)

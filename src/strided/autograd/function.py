@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 from strided.autograd import anomaly, graph
@@ -13,18 +14,21 @@ from strided.tensor import Tensor, empty, wrap
 
 
 class FunctionCtx:
-    """What forward and backward share: saved tensors and flags. Any further attribute a user sets stays on it."""
+    """What forward and backward share: saved tensors, flags, and any attribute a user sets."""
 
     _to_save: tuple = ()
     _dirty: tuple = ()
     _non_differentiable: tuple = ()
     _materialize = True
 
+    def __init__(self, node: "BackwardCFunction"):
+        self._node = weakref.ref(node)  # the node holds its ctx
+
     def save_for_backward(self, *tensors) -> None:
         """Saves tensors (inputs, outputs or others; None allowed) for backward, where `saved_tensors` gives them back, checked for changes."""
-        for t in tensors:
+        for place, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(t)} is of type {type(t).__name__}")
+                raise TypeError(f"save_for_backward can only save variables, but argument {place} is of type {type(t).__name__}")
         self._to_save = tensors
 
     def save_for_forward(self, *tensors) -> None:
@@ -42,59 +46,74 @@ class FunctionCtx:
         """Whether gradients that did not arrive are zeros (True, the default) or None in backward."""
         self._materialize = value
 
+    @property
+    def saved_tensors(self) -> tuple:
+        return self._node().saved
 
-class BackwardCFunction(Node, FunctionCtx):
-    """The node of a custom function: it is the `ctx` that forward and backward see. Each Function has a subclass named `<Function>Backward`."""
+    saved_variables = saved_tensors
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """Whether each argument of forward wants a gradient."""
+        node = self._node()
+        wanted = dict(zip(node.places, node.needs))
+        return tuple([wanted.get(place, False) for place in range(node.count)])
+
+
+class BackwardCFunction(Node):
+    """The node of a custom function. Each Function has a subclass named `<Function>Backward`; attributes of the ctx can be read from it."""
 
     function: type["Function"]
     skips_undefined = False
-    places: list[int]  # which arguments of forward are tensors: only they have edges
+    ctx: FunctionCtx
+    count: int  # arguments of forward
+    places: list[int]  # which of them are tensors: only those have edges
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "ctx" and hasattr(self.ctx, name):
+            return getattr(self.ctx, name)
+        return super().__getattr__(name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *dir(self.ctx)]
 
     @property
     def saved_tensors(self) -> tuple:
         return self.saved
 
-    saved_variables = saved_tensors
-
-    @property
-    def needs_input_grad(self) -> tuple:
-        """Whether each argument of forward wants a gradient."""
-        places, needs = self.places, self.needs
-        return tuple(place in places and needs[places.index(place)] for place in range(self.count))
-
     def apply(self, *grads):
         function = self.function
-        if self._materialize:
-            grads = tuple(_zeros(self.specs, number) if grad is None else grad for number, grad in enumerate(grads))
+        if self.ctx._materialize:
+            grads = [_zeros(self.specs[number]) if grad is None else grad for number, grad in enumerate(grads)]
         if function.vjp is not Function.vjp:
             if function.backward is not Function.backward:
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
-            results = function.vjp(self, *grads)
+            results = function.vjp(self.ctx, *grads)
         else:
-            results = function.backward(self, *grads)
-        results = results if isinstance(results, tuple) else tuple(results) if isinstance(results, list) else (results,)
-        return self.of_tensors(results)
+            results = function.backward(self.ctx, *grads)
+        return self.of_tensors(tuple(results) if isinstance(results, (tuple, list)) else (results,))
 
     def of_tensors(self, results: tuple) -> tuple:
         """The gradients of the tensor arguments, from one result an argument."""
+        name, count = self.name(), self.count
         for grad in results:
             if grad is not None and not isinstance(grad, Tensor):
-                raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
-        count = self.count
-        if len(results) < count or any(grad is not None for grad in results[count:]):
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})")
+                raise RuntimeError(f"expected Variable or None (got {type(grad).__name__})")
+        if len(results) < count or any([grad is not None for grad in results[count:]]):
+            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {count}, got {len(results)})")
         for place, grad in enumerate(results[:count]):
             if grad is not None and place not in self.places:
-                raise RuntimeError(f"function {self.name()} returned a gradient different from None at position {place + 1}, but the corresponding forward input was not a Variable")
+                raise RuntimeError(
+                    f"function {name} returned a gradient different than None at position {place + 1}, but the corresponding forward input was not a Variable"
+                )
         return tuple([results[place] for place in self.places])
 
 
-def _zeros(specs, number: int) -> Tensor:
-    spec = specs[number] if type(specs) is tuple else specs
-    return empty(spec.shape, spec.dtype, spec.device).zero_()
+def _zeros(spec) -> Tensor | None:
+    return None if spec is None else empty(spec.shape, spec.dtype, spec.device).zero_()
 
 
 class _FunctionMeta(type):
@@ -146,23 +165,24 @@ class Function(metaclass=_FunctionMeta):
         separate = cls.setup_context is not Function.setup_context
         if separate and kwargs:
             args, kwargs = _bound(cls.forward, args, kwargs), {}
-        ctx = cls._backward_cls()
-        ctx.count = len(args)
-        ctx.places = [place for place, arg in enumerate(args) if isinstance(arg, Tensor)]
-        tensors = [args[place] for place in ctx.places]
+        node = cls._backward_cls()
+        ctx = node.ctx = FunctionCtx(node)
+        node.count = len(args)
+        node.places = [place for place, arg in enumerate(args) if isinstance(arg, Tensor)]
+        tensors = [args[place] for place in node.places]
         records = tracking(*tensors)
-        ctx.edges = [gradient_edge(t) if records else None for t in tensors]
-        ctx.needs = [records and graph.requires_grad(t) for t in tensors]
-        ctx.saves = ()
+        node.edges = [gradient_edge(t) if records else None for t in tensors]
+        node.needs = [records and graph.requires_grad(t) for t in tensors]
+        node.saves = ()
         with no_grad():
             if separate:
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
             else:
                 result = cls.forward(ctx, *args, **kwargs)
-        outputs = result if isinstance(result, tuple) else (result,)
-        outputs = _hang(ctx, args, outputs, records)
-        return outputs if isinstance(result, tuple) else outputs[0]
+        single = not isinstance(result, tuple)
+        outputs = _hang(node, tensors, (result,) if single else result, records)
+        return outputs[0] if single else outputs
 
 
 def _bound(forward, args, kwargs) -> tuple:
@@ -173,70 +193,75 @@ def _bound(forward, args, kwargs) -> tuple:
     return bound.args
 
 
-def _hang(ctx: BackwardCFunction, args: tuple, outputs: tuple, records: bool) -> tuple:
-    """The outputs as results of ctx: inputs passed through become aliases, dirty inputs get the new history."""
+def _hang(node: BackwardCFunction, inputs: list[Tensor], outputs: tuple, records: bool) -> tuple:
+    """The outputs as results of the node. An input returned as it came becomes a view of itself; a dirty one gets the new history."""
+    ctx = node.ctx
+    given = {id(t): t for t in inputs}
     dirty = {id(t) for t in ctx._dirty}
-    inputs = {id(arg) for arg in args if isinstance(arg, Tensor)}
-    _bump(ctx._dirty, args, outputs)
+    _check_dirty(ctx._dirty, given, outputs)
     fixed = {id(t) for t in ctx._non_differentiable}
-    if not records:
-        return tuple(_alias(out) if id(out) in inputs and id(out) not in dirty else out for out in outputs)
-    ctx.seq = graph.next_sequence()
-    ctx.specs = tuple([out.spec if isinstance(out, Tensor) else None for out in outputs])
+    node.seq = graph.next_sequence()
+    node.specs = tuple([out.spec if isinstance(out, Tensor) else None for out in outputs])
     hung = []
     for number, out in enumerate(outputs):
         if not isinstance(out, Tensor):
             hung.append(out)
             continue
-        differentiable = id(out) not in fixed and (out.spec.dtype.is_floating_point or out.spec.dtype.is_complex)
-        if id(out) in inputs and id(out) not in dirty:  # returned as it came: the result is another tensor over the same memory
-            out = _alias(out)
-        elif out._base is not None and id(out) not in dirty:
-            out = _as_result(out)
-        if differentiable and id(out) in dirty:
-            _rebase(ctx, out, number)
-        elif differentiable:
-            out._node, out._nr, out._tracked = ctx, number, True
-        else:
+        returned = id(out) in given and id(out) not in dirty
+        if returned:
+            root = out if out._base is None else out._base
+            out = wrap(out.spec, out.mem, out.ptr)
+            out._base, out._seen = root, out.mem.version
+        if not records:
+            hung.append(out)
+            continue
+        differentiable = id(outputs[number]) not in fixed and (out.spec.dtype.is_floating_point or out.spec.dtype.is_complex)
+        if out._base is not None and id(out) not in dirty:
+            out._view_kind = f"custom:{node.name()}"
+        if not differentiable:
             out._node, out._nr, out._tracked = None, 0, False
+        elif id(out) in dirty:
+            _rebase(node, out, number)
+        else:
+            out._node, out._nr, out._tracked = node, number, True
         hung.append(out)
-    by_original = {id(out): new for out, new in zip(outputs, hung) if isinstance(out, Tensor)}
-    saved = tuple(None if t is None else t if id(t) in inputs and id(t) not in dirty else by_original.get(id(t), t) for t in ctx._to_save)
-    ctx.saves = save(saved, tuple(hung)) if saved else ()
-    if anomaly.enabled:
-        anomaly.remember(ctx)
+    if records:
+        if ctx._to_save:
+            replaced = {id(out): new for out, new in zip(outputs, hung) if id(out) not in given}
+            node.saves = save(tuple([replaced.get(id(t), t) for t in ctx._to_save]), tuple(hung))
+        if anomaly.enabled:
+            anomaly.remember(node)
+    ctx._to_save = ctx._dirty = ctx._non_differentiable = ()  # an output kept here would close a cycle
     return tuple(hung)
 
 
-def _bump(dirty: tuple, args: tuple, outputs: tuple) -> None:
+def _check_dirty(dirty: tuple, given: dict, outputs: tuple) -> None:
     for t in dirty:
-        if not any(t is arg for arg in args):
-            raise RuntimeError("mark_dirty only accepts input tensors")
-        if not any(t is out for out in outputs):
-            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function.")
+        if not any([t is out for out in outputs]):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be "
+                "outputs of the Function."
+            )
+        if id(t) not in given:
+            raise RuntimeError("mark_dirty only accepts input tensors: a tensor was marked that is no argument of forward")
         if STATE.grad_enabled and t._tracked and t._node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-def _rebase(ctx: BackwardCFunction, x: Tensor, number: int) -> None:
+def _rebase(node: BackwardCFunction, x: Tensor, number: int) -> None:
     if x._base is not None:
-        if len(ctx.specs) > 1:
-            raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations).")
-        rebase_view(ctx, x)
+        if len(node.specs) > 1:
+            raise RuntimeError(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This is not "
+                "supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or make your "
+                "Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a "
+                "second one that does the other operations)."
+            )
+        rebase_view(node, x)
         return
     before = x._node, x._nr
-    x._node, x._nr, x._tracked = ctx, number, True
+    x._node, x._nr, x._tracked = node, number, True
     move_retained(x, *before)
-
-
-def _alias(t: Tensor) -> Tensor:
-    return wrap(t.spec, t.mem, t.ptr)
-
-
-def _as_result(view: Tensor) -> Tensor:
-    """A view made inside forward is a plain result outside: its history is the function's."""
-    view._base, view._view_kind = None, None
-    return view
 
 
 def once_differentiable(backward):
@@ -250,7 +275,7 @@ def once_differentiable(backward):
         if not recording or not tracking(*grads):
             return results
         single = not isinstance(results, tuple)
-        made = [None if r is None else _alias(r) for r in ((results,) if single else results)]
+        made = [None if r is None else wrap(r.spec, r.mem, r.ptr) for r in ((results,) if single else results)]
         node = DelayedError()
         node.message = "trying to differentiate twice a function that was marked with @once_differentiable"
         node.edges = [gradient_edge(g) if g is not None else None for g in grads]

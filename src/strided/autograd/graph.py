@@ -12,6 +12,7 @@ from typing import Any, Callable, NamedTuple
 
 from strided.autograd import anomaly
 from strided.autograd.modes import STATE
+from strided.autograd.refusals import refuse
 from strided.autograd.saved import RELEASED, disable_saved_tensors_hooks, save, save_on_cpu, saved_tensors_hooks, unpack  # noqa: F401
 from strided.tensor import Tensor, empty
 
@@ -22,7 +23,7 @@ _new = object.__new__
 ATTRIBUTES = {  # class-level defaults that autograd keeps on tensors, beside those tensor.py declares
     "_accumulator": None,  # the leaf's AccumulateGrad
     "_seen": 0,  # storage version for which a view's `_node` is right; later writes through its base outdate it
-    "_view_kind": None,  # why a view must not be written in place under grad mode: "no_grad", "inference", "multi:<Node>"
+    "_view_kind": None,  # why a view must not be written in place under grad mode: "no_grad", "inference", "multi:<Node>", "custom:<Node>"
     "_retains": False,  # retain_grad() was asked for
     "_post_hooks": None,  # of a leaf: run after its gradient was added
 }
@@ -218,8 +219,13 @@ def _refresh(view: Tensor) -> None:
     """The storage was written since the view's history was recorded: the view is now a window of its base as it is."""
     view._seen = view.mem.version
     base = view._base
-    if not base._tracked or view._view_kind is not None or base._node is None and view._node is None:
+    if not base._tracked or base._node is None and view._node is None:
         return
+    if view._view_kind is not None:
+        if view._view_kind in ("no_grad", "inference"):
+            return
+        view._seen = -1
+        raise refuse(view, "its base or another view of its base has been modified")
     previous = STATE.grad_enabled
     STATE.grad_enabled = True
     try:
@@ -320,25 +326,13 @@ def check_inplace(x: Tensor, *others) -> None:
     base = x._base
     if base is not None:
         if x._view_kind is not None:
-            raise RuntimeError(_VIEW_KINDS[x._view_kind.split(":")[0]].format(number=x._nr, name=x._view_kind[6:].removesuffix("Backward0")))
+            raise refuse(x, "is being modified")
         if base._tracked and base._node is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if x._seen != x.mem.version:
             _refresh(x)
     if x._tracked and x._node is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-
-
-_VIEW_KINDS = {
-    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
-    "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the no_grad block (if you "
-    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).",
-    "inference": "A view was created in inference mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
-    "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the inference_mode block (if you "
-    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).",
-    "multi": "Output {number} of {name} is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
-    "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
-}
 
 
 def record_inplace(cls: type[Node], inputs: tuple, x: Tensor, /, saves: tuple = (), **attrs) -> Node:

@@ -178,3 +178,15 @@ TENSOR_METHODS = {
 
 for _name, _value in TENSOR_METHODS.items():
     setattr(Tensor, _name, _value)
+
+
+class _IsTensor(type):
+    def __instancecheck__(cls, value) -> bool:
+        return isinstance(value, Tensor)
+
+
+class Variable(metaclass=_IsTensor):
+    """PyTorch's old name: every tensor is a variable. Calling it gives a leaf over the same memory."""
+
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
+        return requires_grad_(detach(data), requires_grad)

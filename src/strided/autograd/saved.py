@@ -6,6 +6,7 @@ Also the hooks that may pack them otherwise (`saved_tensors_hooks`, `save_on_cpu
 from __future__ import annotations
 
 from strided.autograd.modes import STATE, no_grad
+from strided.autograd.refusals import operation_name
 from strided.tensor import Tensor, wrap
 
 
@@ -95,13 +96,9 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-def _operation(node) -> str:
-    return node.name().rstrip("0123456789").removesuffix("Backward")
-
-
 def _modified(spec, node, number: int, current: int, expected: int) -> RuntimeError:
     name = _TYPE_NAMES.get(spec.dtype.name, spec.dtype.name)
-    origin = "" if node is None else f", which is output {number} of {_operation(node)},"
+    origin = "" if node is None else f", which is output {number} of {operation_name(node.name())},"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{name}Tensor {list(spec.shape)}]{origin} "
         f"is at version {current}; expected version {expected} instead. Hint: enable anomaly detection to find the operation that failed to compute "
