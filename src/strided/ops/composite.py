@@ -4,7 +4,6 @@ Holds what fits in a few lines and belongs to no family.
 """
 from __future__ import annotations
 
-from .. import dtypes
 from ..tensor import Tensor
 from .table import TABLE, operator
 
@@ -81,21 +80,6 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
         shape[dim] = steps.shape[0]
         steps = steps.view(shape)
     return ((left + right) * steps / 2).sum(dim)
-
-
-@operator("diff")
-def diff(input, n=1, dim=-1, prepend=None, append=None):
-    """The n-th difference of neighbours along `dim`: [.., k, ..] -> [.., k - n, ..]."""
-    if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
-    parts = [t for t in (prepend, input, append) if t is not None]
-    if len(parts) > 1:
-        input = _call("cat")(parts, dim)
-    for _ in range(n):
-        k = input.shape[dim]
-        left, right = input.narrow(dim, 0, max(k - 1, 0)), input.narrow(dim, min(1, k), max(k - 1, 0))
-        input = _call("logical_xor")(left, right) if input.dtype is dtypes.bool_ else right - left
-    return input
 
 
 @operator("cosine_similarity", method=False)

@@ -477,7 +477,7 @@ def _exponentials(x):
 _logsumexp = Fold("logsumexp", _exponentials, 1)
 
 
-@operator("logsumexp", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())
+@operator("logsumexp", out=True, flops=lambda args, kwargs, result: 3 * args[0].numel())
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(x))) along `dim` (an int or several), without overflow."""
     x = input if input.dtype.is_floating_point else _cast(input, dtypes.get_default_dtype())

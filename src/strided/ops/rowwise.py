@@ -41,7 +41,8 @@ def _along(fold, operands, dim):
 
 
 def _softmax_flops(args, kwargs, result):
-    return 5 * args[0].numel()
+    """An element: subtract the maximum, exp, add up, divide by the sum (log_softmax: subtract its logarithm)."""
+    return 4 * args[0].numel()
 
 
 @operator("softmax", aliases=("_softmax",), flops=_softmax_flops)
@@ -126,7 +127,13 @@ def _check_norm(name, x, normalized_shape, *affine):
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
-@operator("layer_norm", flops=lambda args, kwargs, result: 8 * args[0].numel(), method=False)
+def _layer_norm_flops(args, kwargs, result):
+    """An element: add up, subtract the mean, square, add up, scale; one more each for weight and bias."""
+    given = [*args[2:4], kwargs.get("weight"), kwargs.get("bias")]
+    return (5 + sum(t is not None for t in given)) * args[0].numel()
+
+
+@operator("layer_norm", flops=_layer_norm_flops, method=False)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes `normalized_shape` repeats; weight and bias have that shape."""
     dims = _check_norm("LayerNormKernelImpl", input, normalized_shape, ("weight", weight), ("bias", bias))
@@ -198,7 +205,12 @@ _rms_back_w = Fold("rms_norm_backward", lambda g, x, r, w: r * (g * w - x * r * 
 _rms_back_weight = Fold("rms_norm_backward", lambda g, x, r: E.rsum(g * (x * r)), 3)
 
 
-@operator("rms_norm", flops=lambda args, kwargs, result: 4 * args[0].numel(), method=False)
+def _rms_norm_flops(args, kwargs, result):
+    """An element: square, add up, scale; one more for the weight."""
+    return (3 + (len(args) > 2 and args[2] is not None or kwargs.get("weight") is not None)) * args[0].numel()
+
+
+@operator("rms_norm", flops=_rms_norm_flops, method=False)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """x / sqrt(mean(x²) + eps) * weight over the last dimensions; eps: the dtype's epsilon unless given."""
     dims = _check_norm("rms_norm", input, normalized_shape, ("weight", weight))
