@@ -90,7 +90,7 @@ class _Run:
         """Adds a gradient to what has arrived for an output of a node."""
         slots = self.buffers.get(node)
         if slots is None:
-            specs = None if type(node) is AccumulateGrad else node.specs
+            specs = node.specs
             slots = self.buffers[node] = [None] * len(specs) if type(specs) is tuple else [None]
         if grad is None:
             return
@@ -103,7 +103,7 @@ class _Run:
             self.owned.add((node, number))
 
     def loop(self, roots) -> None:
-        put, uses, needed = self.put, self.uses, self.needed
+        put, uses, needed, buffers, captures = self.put, self.uses, self.needed, self.buffers, self.captures
         heap: list[tuple[int, Node]] = []
         for node, number, grad in roots:
             if needed is None or node in needed:
@@ -113,10 +113,10 @@ class _Run:
                     heappush(heap, (-node.seq, node))
         while heap:
             node = heappop(heap)[1]
-            grads = self.buffers.pop(node)
+            grads = buffers.pop(node)
             if node.hooks is not None:
                 grads = _before(node, grads)
-            if node in self.captures:
+            if captures and node in captures:
                 self.capture(node, grads)
                 if node in self.terminal:
                     continue
@@ -124,23 +124,35 @@ class _Run:
                 accumulate(node, grads)
                 continue
             edges = node.edges
-            node.needs = [edge is not None and (needed is None or edge[0] in needed) for edge in edges]
+            if needed is None:
+                node.needs = [edge is not None for edge in edges]
+            else:
+                node.needs = [edge is not None and edge[0] in needed for edge in edges]
             results = self.apply(node, grads)
             grads = None
             for index, edge in enumerate(edges):
                 if edge is None:
                     continue
-                target, number = edge[0], edge[1]
+                target = edge[0]
                 if needed is not None and target not in needed:
                     continue
                 grad = results[index]
-                if grad is not None and grad.spec is not (spec := _spec_of(target, number)):
-                    grad = conform(grad, spec, node, index)
-                put(target, number, grad)
-                uses[target] -= 1
-                if not uses[target]:
+                specs = target.specs
+                if type(specs) is tuple:
+                    if grad is not None and grad.spec is not specs[edge[1]]:
+                        grad = conform(grad, specs[edge[1]], node, index)
+                    put(target, edge[1], grad)
+                else:
+                    if grad is not None and grad.spec is not specs:
+                        grad = conform(grad, specs, node, index)
+                    if target in buffers:
+                        put(target, 0, grad)
+                    else:
+                        buffers[target] = [grad]
+                left = uses[target] = uses[target] - 1
+                if not left:
                     heappush(heap, (-target.seq, target))
-            results = grad = edge = None  # a gradient that only the buffers hold may become .grad without a copy
+            results = grad = None  # a gradient that only the buffers hold may become .grad without a copy
 
     def apply(self, node: Node, grads: list) -> tuple:
         """The node's gradients for its inputs, one an edge."""
@@ -188,14 +200,6 @@ def _count_uses(roots: list[Node]) -> dict[Node, int]:
                     uses[node] = 1
                     stack.append(node)
     return uses
-
-
-def _spec_of(node: Node, number: int):
-    """What a gradient of this output must look like. A leaf is asked anew: its `.data` may have been assigned since."""
-    if type(node) is AccumulateGrad:
-        return node.variable.spec
-    specs = node.specs
-    return specs[number] if type(specs) is tuple else specs
 
 
 # ---- gradients that do not fit ------------------------------------------------------------------

@@ -164,6 +164,10 @@ class AccumulateGrad(Node):
         return "torch::autograd::AccumulateGrad"
 
     @property
+    def specs(self):
+        return self.reference().spec  # asked anew each time: `.data` may be assigned
+
+    @property
     def variable(self) -> Tensor:
         return self.reference()
 
