@@ -14,6 +14,7 @@ from ..autograd.graph import accumulator, gradient_edge, next_sequence
 from ..autograd.saved import attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
 from ..kernels import expr as E
+from ..kernels.index import build_copy
 from ..kernels.map import build_map
 from ..layout import broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, wrap
@@ -367,9 +368,16 @@ def assign(destination: Tensor, source: Tensor) -> None:
     desc = _assign_plans.get(key)
     if desc is None:
         shape = destination.shape
-        desc = build_map(_identity, [(destination.dtype, destination.spec.layout)], [(source.dtype, source.spec.layout.expand(shape))])
+        desc = _copy_descriptor(destination.spec, source.spec, source.spec.layout.expand(shape))
         _assign_plans.put(key, desc)
     launch(desc, destination.ptr, source.ptr)
+
+
+def _copy_descriptor(target: Spec, source: Spec, layout: Any, result_bytes: int = 0) -> bytes:
+    """The plan of a copy: elements moved as they are where the dtype stays, else converted one by one. layout: the source's, broadcast."""
+    if target.dtype is source.dtype:
+        return build_copy(target.itemsize, target.shape, target.strides, layout.strides, result_bytes=result_bytes)
+    return build_map(_identity, [(target.dtype, target.layout)], [(source.dtype, layout)], result_bytes=result_bytes)
 
 
 table.assign = assign
@@ -384,7 +392,7 @@ def self_copy(x: Tensor, dtype: Any = None, layout: Any = None) -> Tensor:
     if plan is None:
         target = layout or result_strides(x.shape, x.spec.layout)
         spec = Spec.of(target, dtype, x.device)
-        desc = None if spec.is_meta else build_map(_identity, [(dtype, target)], [(x.dtype, x.spec.layout)], result_bytes=spec.nbytes)
+        desc = None if spec.is_meta else _copy_descriptor(spec, x.spec, x.spec.layout, spec.nbytes)
         plan = _copy_plans.put(key, (desc, spec))
     return run(plan[0], plan[1], x.ptr)
 
