@@ -91,7 +91,9 @@ def _bool():
 def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
     weights = _weights(query, key, mask, is_causal, scale)
     if dropout_p > 0.0:
-        weights = TABLE["dropout"].call(weights, dropout_p, True)
+        from .random import dropout_mask
+
+        weights = weights * dropout_mask(weights, dropout_p)
     return matmul(weights, value)  # [*, L, Ev]
 
 
