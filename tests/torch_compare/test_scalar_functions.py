@@ -98,8 +98,9 @@ def test_integers(dtype):
     check(E.truncdiv, lambda p, q: torch.div(p, q, rounding_mode="trunc"), a, b)
 
 
-TYPES = {"f4": torch.float32, "f8": torch.float64, "f2": torch.float16, "i1": torch.int8, "u1": torch.uint8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64, "?": torch.bool}
-SOURCES = {"f4": [*AWKWARD, 3e9, -3e9, 300.7, -129.5, 65519.0, 2.0**31], "f8": [*AWKWARD, 3e9, -3e9, 300.7, -129.5, 65519.0, 2.0**31 - 0.5, 2.0**63, 1e300, 1 + 2.0**-40],
+TYPES = {"f4": torch.float32, "f8": torch.float64, "f2": torch.float16, "i1": torch.int8, "u1": torch.uint8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64, "?": torch.bool,
+         "u2": torch.uint16, "u4": torch.uint32, "u8": torch.uint64}
+SOURCES = {"f4": [*AWKWARD, 3e9, -3e9, 300.7, -129.5, 65519.0, 2.0**31, 5e9, 1e19, 2e19], "f8": [*AWKWARD, 3e9, -3e9, 300.7, -129.5, 65519.0, 2.0**31 - 0.5, 2.0**63, 1e19, 2e19, 1e300, 1 + 2.0**-40],
            "i8": [0, 1, -1, 2**62, 2**53 + 1, -2**63, 300, 65519], "u1": list(range(256)), "?": [True, False]}
 
 

@@ -227,7 +227,13 @@ class Formats:
     def _float_to_int(self, x: str, ir: str, type: str) -> str:
         # As x86 converts: outside the 32- or 64-bit range (and for NaN) the smallest integer, then narrower types keep the low bits.
         b, bits = self.body, int(IR[type][1:])
-        via = 64 if bits == 64 or unsigned(type) else 32
+        if type in ("uint32", "uint64"):  # the upper half of the range: through the signed type, moved down and back up
+            half = literal(2.0 ** (bits - 1), "float64")
+            upper = b(f"fcmp oge {ir} {x}, {half}")
+            moved = b(f"fsub {ir} {x}, {half}")
+            signed = self._float_to_int(b(f"select i1 {upper}, {ir} {moved}, {ir} {x}"), ir, type[1:])
+            return b(f"xor i{bits} {signed}, {b(f'select i1 {upper}, i{bits} {-2 ** (bits - 1)}, i{bits} 0')}")
+        via = 64 if type in ("int64", "uint8") else 32
         limit = float(2 ** (via - 1))
         # -2**31 - 1 truncated is out of range; in double the values between it and -2**31 still truncate into range
         low = literal(-limit - 1, "float64") if via == 32 and ir == "double" else literal(-limit, "float32" if ir == "float" else "float64")
