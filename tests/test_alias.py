@@ -44,7 +44,7 @@ def test_submodules_are_the_same_objects(alias):
 
     assert torch.nn is importlib.import_module("strided.nn")
     assert torch.optim is importlib.import_module("strided.optim")
-    assert torch.utils.data is importlib.import_module("strided.data") is sys.modules["torch.utils.data"]
+    assert torch.utils.data is sys.modules["torch.utils.data"] and torch.utils.data.DataLoader is importlib.import_module("strided.data").DataLoader
     assert torch.nn.__spec__.name == "strided.nn"  # the module keeps its own identity
 
 
@@ -53,7 +53,29 @@ def test_as_imports(alias):
     from torch import nn
     from torch.utils import data as again
 
-    assert data is again is importlib.import_module("strided.data") and nn is importlib.import_module("strided.nn")
+    assert data is again and nn is importlib.import_module("strided.nn")
+
+
+def test_renamed_modules(alias):
+    """Modules that PyTorch spells otherwise lead to where the work is done."""
+    from torch.nn.modules.linear import Linear
+    from torch.nn.parameter import Parameter
+    from torch.optim.optimizer import Optimizer
+    from torch.utils.data.dataloader import DataLoader
+    from torch.utils.data.dataset import Dataset
+    from torch.utils.data.sampler import Sampler
+
+    data = importlib.import_module("strided.data")
+    assert (Linear, Parameter, Optimizer) == (alias.nn.Linear, alias.nn.Parameter, alias.optim.Optimizer)
+    assert (Dataset, Sampler, DataLoader) == (data.Dataset, data.Sampler, data.DataLoader)
+
+
+def test_names_that_are_no_files_here(alias):
+    import torch.backends.cudnn as cudnn
+    from torch.cuda.amp import GradScaler
+
+    assert cudnn is alias.backends.cudnn and cudnn.benchmark is False
+    assert GradScaler.__name__ == "GradScaler"
 
 
 def test_a_missing_submodule_names_what_strided_lacks(alias):

@@ -11,7 +11,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 from contextlib import contextmanager
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,21 +19,14 @@ if TYPE_CHECKING:
 
 HERE = __name__.rpartition(".")[0]
 
-# Where a torch module's work is done under another name here. The same path under `strided` is always tried first.
+# Where a torch module's work is done under another name here; what lies under it moves along. All others keep their path.
 RENAMED = {
-    "nn.modules": "nn",
-    "nn.parameter": "nn",
     "utils.data": "data",
-    "utils.data.dataset": "data",
-    "utils.data.dataloader": "data",
-    "utils.data.sampler": "data",
-    "utils.checkpoint": "autograd.checkpoint",
-    "optim.optimizer": "optim",
+    "utils.data.dataloader": "data.loader",
+    "utils.data.distributed": "data.sampler",
     "autograd.grad_mode": "autograd.modes",
     "amp.autocast_mode": "amp",
     "amp.grad_scaler": "amp",
-    "cuda.amp": "amp",
-    "cpu.amp": "amp",
 }
 
 
@@ -89,7 +82,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         if name == "torch":  # only after someone deleted it from sys.modules
-            module: ModuleType | None = importlib.import_module(HERE)
+            module: Any = importlib.import_module(HERE)
         elif name.startswith("torch."):
             module = _counterpart(name.removeprefix("torch."))
             if module is None:
@@ -114,24 +107,28 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         # make it overwrite that module's own __spec__ instead.
         spec = module.__spec__
         assert spec is not None
-        sys.modules[spec.name] = spec.loader_state
+        target = sys.modules[spec.name] = spec.loader_state
+        if not hasattr(target, "__path__"):  # one file here, a package in PyTorch: what lies under it is asked of this finder too
+            target.__path__ = []
 
 
 _FINDER = _Finder()
 _SET_ASIDE: dict[str, ModuleType] = {}  # what stood under `safetensors` before install()
 
 
-def _counterpart(path: str) -> ModuleType | None:
+def _counterpart(path: str) -> Any:
     """The module here that answers for torch.<path>, or None."""
-    module = _import(f"{HERE}.{path}")
-    if module is None:
-        parent, _, child = path.rpartition(".")
+    parent, _, child = path.rpartition(".")
+    if path in RENAMED:
+        return _import(f"{HERE}.{RENAMED[path]}")
+    if parent in RENAMED:
+        return _import(f"{HERE}.{RENAMED[parent]}.{child}")
+    module: Any = _import(f"{HERE}.{path}")
+    if module is None:  # a module that its parent holds under this name, wherever it lives
         holder = _counterpart(parent) if parent else importlib.import_module(HERE)
         found = getattr(holder, child, None)
-        module = found if isinstance(found, ModuleType) else None
-    if module is None and path in RENAMED:
-        module = _import(f"{HERE}.{RENAMED[path]}")
-    if module is None and path.startswith("nn.modules."):  # torch.nn.modules.linear, …: all their names are in nn
+        module = found if isinstance(found, (ModuleType, SimpleNamespace)) else None
+    if module is None and path.startswith("nn.modules."):  # whatever file of torch.nn.modules a name is in, it is in nn
         module = _import(f"{HERE}.nn")
     return module
 
