@@ -271,8 +271,12 @@ _range_plans = PlanCache()
 
 def _generate(name: str, spec: Spec, function: Any, *numbers) -> Tensor:
     """A fresh vector of `function(position, *numbers)`, computed in float64 where a number is a float, else in int64."""
+    return run(_generator(name, spec, function, numbers), spec, *numbers)
+
+
+def _generator(name: str, spec: Spec, function: Any, numbers: tuple) -> bytes | None:
     if spec.is_meta:
-        return empty_of(spec)
+        return None
     if spec.dtype.code < 0:
         raise NotImplementedError(f"\"{name}\" not implemented for '{spec.dtype.scalar_name}': make a float32 tensor")
     kinds = tuple("f64" if isinstance(n, float) else "i64" for n in numbers)
@@ -283,12 +287,23 @@ def _generate(name: str, spec: Spec, function: Any, *numbers) -> Tensor:
         ins = [("index", 0), *(("param", kind) for kind in kinds)]
         compute = (dtypes.float64 if "f64" in kinds else None, *(None for _ in kinds))
         desc = _range_plans.put(key, build_map(expression, [(spec.dtype, spec.layout)], ins, compute=compute, result_bytes=max(spec.nbytes, 1)))
-    return run(desc, spec, *numbers)
+    return desc
+
+
+_aranges = PlanCache()
+_NUMBERS = {int, float, type(None)}
 
 
 @operator("arange", method=False)
 def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """start, start + step, … below `end`: `arange(end)`, `arange(start, end)`, `arange(start, end, step)`. int64 when all are integers, else the default float."""
+    key = (dtype is None, start, end, step, type(start), type(end), type(step), dtype or dtypes._default, device or dtypes.get_default_device())
+    plain_call = out is layout is None and not pin_memory and not {type(start), type(end), type(step)} - _NUMBERS
+    if plain_call:
+        found = _aranges.get(key)
+        if found is not None:
+            made = run(*found)
+            return finish("arange", made, True) if requires_grad else made
     if end is None:
         if start is None:
             raise TypeError("arange() missing required argument 'end'")
@@ -312,7 +327,14 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     if dtype.is_floating_point:
         start, step = float(start), float(step)
     spec = spec_of((int(length),), dtype, device)
-    return finish("arange", _generate("arange", spec, lambda i, first, by: first + i * by, start, step), requires_grad, out)
+    plan = _generator("arange", spec, _progression, (start, step)), spec, start, step
+    if plain_call:
+        _aranges.put(key, plan)
+    return finish("arange", run(*plan), requires_grad, out)
+
+
+def _progression(i, first, by):
+    return first + i * by
 
 
 @operator("range", method=False)
@@ -334,7 +356,7 @@ def range_(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     dtype, device = options("range", dtype, device, layout)
     spec = spec_of((math.floor((end - start) / step) + 1,), dtype, device)
-    return finish("range", _generate("arange", spec, lambda i, first, by: first + i * by, start, step), requires_grad, out)
+    return finish("range", _generate("arange", spec, _progression, start, step), requires_grad, out)
 
 
 def _steps(name: str, steps: Any) -> int:

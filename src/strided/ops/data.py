@@ -13,7 +13,7 @@ from .. import dtypes
 from ..arrays import array_of, read_rows, tensor_of
 from ..autograd import no_grad
 from ..dtypes import DType, resolve_device
-from ..kernels.native import new_storage, read_scalar, wrap_storage
+from ..kernels.native import move_bytes, new_storage, read_scalar, wrap_storage
 from ..layout import Layout
 from ..printing import tensor_format, tensor_repr
 from ..tensor import Spec, Tensor, empty_of, wrap
@@ -140,11 +140,40 @@ def _from_numbers(numbers: list, shape: tuple[int, ...], dtype: DType, device: A
     packed_as = dtype if dtype.format and dtype.format != "e" else dtypes.float32
     spec = spec_of(shape, packed_as, dtypes.CPU)
     packed = _pack(numbers, packed_as)
-    mem = new_storage(spec.nbytes)
-    if spec.nbytes:
-        memoryview(mem)[: spec.nbytes] = memoryview(packed).cast("B")
-    made = wrap(spec, mem, mem.data)
+    made = _filled(spec, packed)
     return made if dtype is packed_as and device is dtypes.CPU else _moved(made, dtype, device)
+
+
+def _filled(spec: Spec, packed: array | bytes) -> Tensor:
+    """A fresh row-major tensor with these bytes."""
+    mem = new_storage(spec.nbytes)
+    if type(packed) is array:
+        move_bytes(mem.data, packed.buffer_info()[0], spec.nbytes)
+    elif spec.nbytes:
+        memoryview(mem)[: spec.nbytes] = packed
+    return wrap(spec, mem, mem.data)
+
+
+def _quickly(data: Any) -> Tensor | None:
+    """`tensor(data)` for a number and for a flat list of floats or of ints, the usual cases; None for any other."""
+    kind = type(data)
+    if kind is list and data:
+        shape, kinds = (len(data),), set(map(type, data))
+        if len(kinds) != 1:
+            return None
+        (kind,) = kinds
+    elif kind is float or kind is int:
+        shape, data = (), (data,)
+    else:
+        return None
+    dtype = dtypes._default if kind is float else dtypes.int64 if kind is int else None
+    if dtype is None or dtype.format in (None, "e") or dtypes.get_default_device() is not dtypes.CPU:
+        return None
+    try:
+        packed = array(dtype.format, data)
+    except OverflowError:
+        return None
+    return _filled(Spec.of(Layout.contiguous(shape), dtype, dtypes.CPU), packed)
 
 
 def _moved(t: Tensor, dtype: DType, device: Any) -> Tensor:
@@ -158,6 +187,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
     The dtype follows from the data: bool, int64, the default float, or the array's own. Raises ValueError where lists differ in length.
     """
+    if dtype is device is None and not requires_grad and not pin_memory:
+        made = _quickly(data)
+        if made is not None:
+            return made
     chosen, place = options("tensor", dtype, device, pin_memory=pin_memory)
     wanted = None if dtype is None else chosen
     return finish("tensor", _build(data, wanted, place, "tensor"), requires_grad)
