@@ -191,7 +191,7 @@ def test_help_and_version():
     assert run_strided()[0] == 2
 
 
-@pytest.mark.parametrize("command", ["run", "inspect"])
+@pytest.mark.parametrize("command", ["run", "annotate", "inspect"])
 def test_every_commands_help_has_examples(command):
     code, out, _ = run_strided(command, "--help")
     assert code == 0 and "examples:" in out and f"strided {command} " in out
