@@ -159,6 +159,8 @@ def orthogonal_(tensor, gain=1, generator=None):
         return tensor
     import numpy
 
+    from ..ops.data import from_numpy
+
     rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
     with no_grad():
         flat = ops.empty(rows, columns, dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
@@ -166,7 +168,7 @@ def orthogonal_(tensor, gain=1, generator=None):
             flat = flat.t()  # [columns, rows]
         q, r = numpy.linalg.qr(flat.numpy())
         q = q * numpy.sign(numpy.diagonal(r))
-        q = ops.from_numpy(numpy.ascontiguousarray(q.T if rows < columns else q))  # [rows, columns]
+        q = from_numpy(numpy.ascontiguousarray(q.T if rows < columns else q))  # [rows, columns]
         tensor.view_as(tensor).copy_(q.view(tensor.shape))
         return tensor.mul_(gain)
 

@@ -13,6 +13,8 @@ def typename(value):
 class Parameter(Tensor):
     """A tensor that is a module's parameter: it shares the data given and requires grad unless told otherwise."""
 
+    _prints_as_tensor = True
+
     def __new__(cls, data=None, requires_grad=True):
         return _make(cls, data, requires_grad)
 

@@ -48,6 +48,7 @@ for _name in "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sin
     _alias = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}.get(_name)
     _node = {"log1p": "Log1P", "expm1": "Expm1"}.get(_name, "")
     pointwise(_name, eval(f"lambda x: E.{_name}(x)", {"E": E}), kind="float", aliases=(_alias,) if _alias else (), node=_node)  # fmt: skip
+pointwise("erfinv", lambda x: E.erfinv(x), kind="float")
 pointwise("sqrt", lambda x: E.sqrt(x), kind="float", gradient=(lambda g, x, y: g / (2 * y),))
 pointwise("rsqrt", lambda x: E.rsqrt(x), kind="float", gradient=(lambda g, x, y: -0.5 * g * (y * y * y),))
 pointwise("tanh", lambda x: E.tanh(x), kind="float", gradient=(lambda g, x, y: g * (1 - y * y),))

@@ -2,6 +2,7 @@
 import warnings
 
 from ... import ops
+from ...dtypes import float64
 from ...ops import log_softmax as _log_softmax
 from ...ops import softmax as _softmax
 
@@ -50,9 +51,11 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """Leaky ReLU whose slope is uniform in [lower, upper] while training, and their mean otherwise."""
     if not training:
         return ops.leaky_relu(input, (lower + upper) / 2, inplace=inplace)
-    slope = ops.empty_like(input).uniform_(lower, upper)
-    result = ops.where(input > 0, input, input * slope)
-    return input.copy_(result) if inplace else result
+    negative = input.detach() <= 0
+    slope = ops.ones_like(input)
+    drawn = ops.empty(int(negative.sum()), dtype=float64).uniform_(lower, upper)  # one number an element that needs it
+    slope[negative] = drawn.to(input.dtype)
+    return input.mul_(slope) if inplace else input * slope
 
 
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
