@@ -6,9 +6,8 @@ import pytest
 from strided import dtypes as D
 from strided import printing
 from strided.arrays import tensor_of
-from strided.tensor import Spec, wrap, wrap_storage
 from strided.layout import Layout
-
+from strided.tensor import Spec, wrap, wrap_storage
 
 GOLDEN = [
     ("numpy.array([1.0, 2.5, -3.25], numpy.float32)", {}, "tensor([ 1.0000,  2.5000, -3.2500])"),

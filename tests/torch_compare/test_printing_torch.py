@@ -8,10 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from strided import dtypes as D  # noqa: E402
-from strided import printing  # noqa: E402
-from strided.layout import Layout  # noqa: E402
-from strided.tensor import Spec, wrap, wrap_storage  # noqa: E402
+from strided import dtypes as D
+from strided import printing
+from strided.layout import Layout
+from strided.tensor import Spec, wrap, wrap_storage
 
 DTYPES = [torch.float32] * 3 + [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool, torch.int8]
 

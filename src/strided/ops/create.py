@@ -12,10 +12,11 @@ from .. import dtypes
 from ..autograd import no_grad
 from ..dispatch import PlanCache, run
 from ..dtypes import DType, resolve_device
+from ..formats import StorageLayout, preserve_format
+from ..formats import strided as strided_layout
 from ..kernels import expr as E
 from ..kernels.map import build_map
-from ..layout import INT64_MAX, Layout, StorageLayout, preserve_format, result_strides
-from ..layout import strided as strided_layout
+from ..layout import INT64_MAX, Layout, result_strides
 from ..tensor import Spec, Tensor, empty_of
 from .copies import as_dtype, layout_for
 from .table import TABLE, operator
@@ -436,7 +437,7 @@ tril_indices = _triangle_indices("tril_indices", lambda distance, offset: distan
 triu_indices = _triangle_indices("triu_indices", lambda distance, offset: distance >= offset)
 
 from . import data  # noqa: E402, F401  (registers the rest of the family)
-from .data import as_tensor, asarray, from_numpy, frombuffer, scalar_tensor, tensor  # noqa: E402, F401
+from .data import as_tensor, asarray, from_numpy, frombuffer, scalar_tensor, tensor  # noqa: E402
 
 layout = StorageLayout
 strided = strided_layout

@@ -497,7 +497,7 @@ for _name, _method in _METHODS.items():
 
 
 def _strided():
-    from ..layout import strided
+    from ..formats import strided
 
     return strided
 
@@ -522,7 +522,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
-    call = lambda name, *args: TABLE[name].call(*args)  # noqa: E731
+    call = lambda name, *args: TABLE[name].call(*args)
     close = call("eq", input, other)
     if equal_nan and input.dtype.is_floating_point:
         close = call("logical_or", close, call("logical_and", call("isnan", input), call("isnan", other)))

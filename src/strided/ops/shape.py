@@ -12,9 +12,10 @@ from typing import Any
 
 from .. import layout as L
 from ..dtypes import int64
-from ..layout import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format, wrap_dim  # noqa: F401
+from ..formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from ..layout import wrap_dim
 from ..tensor import Tensor
-from . import copies, views, writes  # noqa: F401
+from . import copies, rearrange, views, writes  # noqa: F401
 from .table import TABLE, operator
 from .views import check_tensor, expand, integers, permute, transpose, unsqueeze, view
 

@@ -1,0 +1,66 @@
+"""Orders of dimensions in memory by name (torch.contiguous_format, channels_last, …), and torch.strided, the only kind of storage here.
+
+They are names that factories and copies take; the arithmetic behind them is layout.py's.
+"""
+
+from .layout import Layout, channels_last_strides, is_channels_last
+
+
+class MemoryFormat:
+    """An order of dimensions in memory by name: torch.contiguous_format, preserve_format, channels_last, channels_last_3d."""
+
+    __slots__ = ("name", "ndim")
+
+    def __init__(self, name, ndim=None):
+        self.name, self.ndim = name, ndim
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+    def matches(self, layout) -> bool:
+        """Whether a layout already has this order."""
+        if self.ndim is None:
+            return layout.is_contiguous or self is preserve_format
+        return layout.ndim == self.ndim and is_channels_last(layout)
+
+    def layout(self, shape) -> Layout:
+        """The dense layout of `shape` in this order."""
+        if self.ndim is None:
+            return Layout.contiguous(shape)
+        if len(shape) != self.ndim:
+            raise RuntimeError(f"required rank {self.ndim} tensor to use {self.name} format")
+        return Layout.of(shape, channels_last_strides(shape))
+
+
+MemoryFormat.__name__ = MemoryFormat.__qualname__ = "memory_format"
+memory_format = MemoryFormat
+contiguous_format = MemoryFormat("contiguous_format")
+preserve_format = MemoryFormat("preserve_format")
+channels_last = MemoryFormat("channels_last", 4)
+channels_last_3d = MemoryFormat("channels_last_3d", 5)
+
+
+def _by_name(name):
+    return globals()[name]
+
+
+class StorageLayout:
+    """How a tensor's elements are stored at all: torch.strided is the only one here."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+
+StorageLayout.__name__ = StorageLayout.__qualname__ = "layout"
+strided = StorageLayout("strided")
