@@ -1,6 +1,7 @@
 """Layout algebra against NumPy's own strided views: the same elements, or the same refusal."""
 
 import copy
+import importlib
 import pickle
 
 import numpy
@@ -8,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strided import layout as L
 from strided.layout import Layout, Size
+
+L = importlib.import_module("strided.layout")  # `strided.layout` itself is torch.layout
 
 
 def walk(layout, offset=0):

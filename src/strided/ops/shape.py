@@ -10,9 +10,9 @@ from itertools import combinations as _choose
 from itertools import combinations_with_replacement as _choose_again
 from typing import Any
 
-from .. import layout as L
 from ..dtypes import int64
 from ..formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from ..layout import broadcast_shapes as _common_shape
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import copies, rearrange, views, writes  # noqa: F401
@@ -130,13 +130,13 @@ def _many(tensors: tuple) -> tuple:
 def broadcast_tensors(*tensors):
     """Every tensor expanded to the shape they broadcast to together; a list of views."""
     tensors = _many(tensors)
-    shape = tuple(L.broadcast_shapes(*[check_tensor("broadcast_tensors", t, "tensors").shape for t in tensors]))
+    shape = tuple(_common_shape(*[check_tensor("broadcast_tensors", t, "tensors").shape for t in tensors]))
     return tuple(t if t.shape == shape else expand(t, shape) for t in tensors)
 
 
 def broadcast_shapes(*shapes):
     """The shape that `shapes` (tuples, or ints for one dimension) broadcast to."""
-    return L.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes])
+    return _common_shape(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes])
 
 
 def _atleast(name: str, grow):
