@@ -263,7 +263,7 @@ def _prefer(higher, lower):
 
 def result_type(*operands) -> DType:
     """The format an operator computes `operands` in: tensors, 0-d tensors and Python numbers by PyTorch's category rules."""
-    categories = [None, None, None]
+    categories: list[DType | None] = [None, None, None]
     for operand in operands:
         spec = getattr(operand, "spec", None)
         if spec is not None:
@@ -274,7 +274,8 @@ def result_type(*operands) -> DType:
             raise TypeError("result_type() takes tensors and numbers, not dtypes: use torch.promote_types(a, b)")
         else:
             place, dtype = 2, scalar_dtype(operand)
-        categories[place] = dtype if categories[place] is None else promote(categories[place], dtype)
+        so_far = categories[place]
+        categories[place] = dtype if so_far is None else promote(so_far, dtype)
     found = combine_categories(*categories)
     if found is None:
         raise ValueError("result_type() needs at least one operand")

@@ -172,7 +172,7 @@ class Layout:
             raise RuntimeError("unflatten: sizes must be non-empty")
         dim = wrap_dim(dim, self.ndim)
         sizes = infer_split(self.shape[dim], sizes, dim)
-        return self.view(self.shape[:dim] + sizes + self.shape[dim + 1 :])
+        return self.view(self.shape[:dim] + sizes + self.shape[dim + 1 :])  # type: ignore[return-value]  # a split is always a view
 
     # ---- fewer elements: the start may move ----
 

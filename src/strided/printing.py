@@ -13,7 +13,7 @@ from . import dtypes
 from .arrays import read_rows
 from .tensor import Tensor
 
-_PROFILES = {
+_PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
@@ -166,11 +166,11 @@ def _brackets(strings, shape, d: int, indent: int, edge: int | None, width: int)
     shown = 2 * edge if cut and edge is not None else size
     if d < len(shape) - 1:
         parts = [_brackets(strings, shape, d + 1, indent + 1, edge, width) for _ in range(shown)]
-        if cut:
+        if cut and edge is not None:
             parts.insert(edge, "...")
         return "[" + ("," + "\n" * (len(shape) - d - 1) + " " * (indent + 1)).join(parts) + "]"
     items = [next(strings) for _ in range(shown)]
-    if cut:
+    if cut and edge is not None:
         items.insert(edge, " ..." if edge else "...")
     per_line = max(1, int((OPTIONS.linewidth - indent) // (width + 2)))
     lines = [", ".join(items[k : k + per_line]) for k in range(0, len(items), per_line)]

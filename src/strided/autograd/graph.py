@@ -168,7 +168,7 @@ class AccumulateGrad(Node):
         return self.reference().spec  # asked anew each time: `.data` may be assigned
 
     @property
-    def variable(self) -> Tensor:
+    def variable(self) -> "Tensor | None":
         return self.reference()
 
 

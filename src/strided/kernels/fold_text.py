@@ -123,6 +123,7 @@ class Accumulator:
         else:
             self.block = self.total = "uint8" if argument == "bool" else argument
         largest = "min" in self.op
+        start: float
         if self.op == "rsum":
             start = 0
         elif self.op == "rprod":

@@ -149,7 +149,7 @@ class PlanCache(dict):
         self[key] = plan
         return plan
 
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 _plan_caches: weakref.WeakSet[PlanCache] = weakref.WeakSet()

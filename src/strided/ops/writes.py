@@ -56,7 +56,8 @@ def _check_copy(input: Tensor, src: Tensor) -> None:
     if shape != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
     check_overlap(input)
-    _refuse_rare(input.dtype), _refuse_rare(src.dtype)
+    _refuse_rare(input.dtype)
+    _refuse_rare(src.dtype)
     _copies_checked.put((input.spec, src.spec), True)
 
 

@@ -4,7 +4,7 @@ import collections
 from ... import ops
 from ...dtypes import int64
 
-_Packed = collections.namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
+_Packed = collections.namedtuple("_Packed", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 
 
 class PackedSequence(_Packed):
