@@ -269,25 +269,25 @@ def _first(spec, grads: list):
     like_leaf = grads[0].spec is spec if spec.layout.is_dense else grads[0].spec.is_contiguous
     if like_leaf and not STATE.grad_enabled and _alone(grads):
         grad = grads[0]
-        return grad if grad._node is None and not grad._tracked else wrap(grad.spec, grad.mem, grad.ptr)
+        return grad if grad._base is None and not grad._tracked else wrap(grad.spec, grad.mem, grad.ptr)
     if like_leaf:
         return grads[0].clone()
     fresh = empty(spec.shape, grads[0].spec.dtype, spec.device, strides=spec.strides if spec.layout.is_dense else None)
     return fresh.copy_(grads[0])
 
 
-def _references(held: list) -> tuple[int, int]:
-    return getrefcount(held[0]), getrefcount(held[0].mem)
+def _references(held: list) -> tuple[int, int, int]:
+    return getrefcount(held[0]), getrefcount(held[0].mem), getrefcount(held[0]._base)
 
 
 class _Probe:
     pass
 
 
-def _calibrate() -> tuple[int, int]:
+def _calibrate() -> tuple[int, int, int]:
     """What `_references` counts for an object only the list holds: Python versions differ in what they count themselves."""
     probe = [_Probe()]
-    probe[0].mem = _Probe()
+    probe[0].mem, probe[0]._base = _Probe(), _Probe()
     return _references(probe)
 
 
@@ -296,7 +296,11 @@ _ALONE = _calibrate()
 
 def _alone(held: list) -> bool:
     """True if nobody but this list holds the tensor, and nobody but the tensor its storage: then it may be taken over."""
-    tensor, storage = _references(held)
+    tensor, storage, base = _references(held)
+    if held[0]._base is not None:  # a view, as a transposed product is: its base holds the storage too, and must be the view's alone
+        storage -= 1
+        if base > _ALONE[2]:
+            return False
     return tensor <= _ALONE[0] and storage <= _ALONE[1]
 
 
