@@ -111,7 +111,7 @@ def test_graph_dies_with_its_result():
 def test_leaf_lives_as_long_as_a_graph_ends_in_it():
     x = leaf(1.0, 2.0)
     y = (x * 2).sum()
-    (node, _), = y.grad_fn.next_functions[0][0].next_functions[:1]
+    ((node, _),) = y.grad_fn.next_functions[0][0].next_functions[:1]
     del x
     assert node.variable.tolist() == [1, 2]
 

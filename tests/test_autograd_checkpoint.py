@@ -93,7 +93,10 @@ def test_a_different_recomputation_is_an_error():
         calls.append(1)
         return x.exp().exp() if len(calls) == 1 else x.exp()
 
-    with pytest.raises(CheckpointError, match="A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors saved during forward: 2\nNumber of tensors saved during recomputation: 1."):
+    with pytest.raises(
+        CheckpointError,
+        match="A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors saved during forward: 2\nNumber of tensors saved during recomputation: 1.",
+    ):
         checkpoint(fickle, leaf(0.5), use_reentrant=False).sum().backward()
 
     def reshaped(x):

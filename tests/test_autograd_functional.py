@@ -46,7 +46,7 @@ def test_products():
     assert out.tolist() == [1, 4] and product.tolist() == [2, 40] and not product.requires_grad
     out, product = jvp(lambda x: x * x.sum(), x, v)
     assert out.tolist() == [3, 6] and product.tolist() == [1 * 3 + 11, 10 * 3 + 22]
-    f = lambda x: (x * x * x).sum() + x[0] * x[1]  # noqa: E731
+    f = lambda x: (x * x * x).sum() + x[0] * x[1]
     assert hvp(f, x, v)[1].tolist() == [6 + 10, 1 + 120] and vhp(f, x, v)[1].tolist() == [16, 121]
     assert vjp(lambda x: x.sum(), x)[1].tolist() == [1, 1]
 

@@ -504,8 +504,8 @@ def checkpointed(torch):
 def functional_derivatives(torch):
     F = torch.autograd.functional
     x, v = data(torch, 3, requires_grad=False), data(torch, 3, seed=5.0, requires_grad=False)
-    f = lambda x: (x * x * x.sin()).sum()  # noqa: E731
-    g = lambda x: x.exp() * x.sum()  # noqa: E731
+    f = lambda x: (x * x * x.sin()).sum()
+    g = lambda x: x.exp() * x.sum()
     return F.jacobian(g, x), F.hessian(f, x), F.vjp(g, x, v), F.jvp(g, x, v), F.hvp(f, x, v), F.vhp(f, x, v)
 
 

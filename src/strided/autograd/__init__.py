@@ -3,11 +3,12 @@
 The public face of `torch.autograd`, and what operators need to record themselves. No operator lives here.
 """
 
-from strided.autograd import checkpoint, engine, functional, graph  # noqa: F401
-from strided.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly  # noqa: F401
-from strided.autograd.engine import grad  # noqa: F401
-from strided.autograd.function import Function, once_differentiable  # noqa: F401
-from strided.autograd.graph import (  # noqa: F401
+from strided.autograd import checkpoint, engine, functional, graph
+from strided.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from strided.autograd.engine import grad
+from strided.autograd.function import Function, once_differentiable
+from strided.autograd.gradcheck import gradcheck, gradgradcheck
+from strided.autograd.graph import (
     AccumulateGrad,
     Node,
     check_inplace,
@@ -16,9 +17,8 @@ from strided.autograd.graph import (  # noqa: F401
     record_view,
     tracking,
 )
-from strided.autograd.gradcheck import gradcheck, gradgradcheck  # noqa: F401
-from strided.autograd.methods import TENSOR_METHODS, Variable  # noqa: F401
-from strided.autograd.modes import (  # noqa: F401
+from strided.autograd.methods import TENSOR_METHODS, Variable
+from strided.autograd.modes import (
     STATE,
     enable_grad,
     inference_mode,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import strided.dispatch as dispatch
 from strided.autograd import engine, graph
@@ -147,9 +148,7 @@ class _Frame:
         flat = [*args, *kwargs.values()]
         self.places = [place for place, value in enumerate(flat) if isinstance(value, Tensor)]
         self.saved = save(tuple(flat[place] for place in self.places), None)
-        self.template = [None if isinstance(value, Tensor) else value for value in args], {
-            key: None if isinstance(value, Tensor) else value for key, value in kwargs.items()
-        }
+        self.template = [None if isinstance(value, Tensor) else value for value in args], {key: None if isinstance(value, Tensor) else value for key, value in kwargs.items()}
 
     def arguments(self):
         args, kwargs = self.template
@@ -169,8 +168,7 @@ class _Frame:
             self.recompute(run)
         if run not in holder.values:
             raise CheckpointError(
-                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling ctx.saved_tensors in "
-                "backward, make sure to do so only once."
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do so only once."
             )
         return holder.values.pop(run)
 
@@ -181,9 +179,7 @@ class _Frame:
         def pack(tensor):
             nonlocal count
             if count >= len(self.holders):
-                raise CheckpointError(
-                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass.\n" + _HINT
-                )
+                raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass.\n" + _HINT)
             holder = self.holders[count]()
             if holder is not None:  # else its graph has been freed already
                 facts = tensor.spec.shape, tensor.spec.dtype, tensor.spec.device
@@ -208,15 +204,10 @@ class _Frame:
             )
         if differing:
             rows = "\n".join(f"tensor at position {place}:\nsaved metadata: {_facts(a)}\nrecomputed metadata: {_facts(b)}" for place, a, b in differing)
-            raise CheckpointError(
-                f"torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.\n{rows}.\n" + _HINT
-            )
+            raise CheckpointError(f"torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.\n{rows}.\n" + _HINT)
 
 
-_HINT = (
-    "The checkpointed function must do the same work both times: look for state it changes, modes that differ (train/eval, autocast) and random numbers "
-    "from a generator of its own."
-)
+_HINT = "The checkpointed function must do the same work both times: look for state it changes, modes that differ (train/eval, autocast) and random numbers from a generator of its own."
 
 
 def _facts(facts) -> dict:

@@ -6,16 +6,17 @@ made last goes first. Which operators a gradient is made of is the nodes' busine
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from sys import getrefcount
 from threading import RLock
-from typing import Sequence
 
 import strided.dispatch as dispatch
 from strided.autograd import anomaly
 from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
 from strided.autograd.modes import STATE
 from strided.tensor import Tensor, empty, wrap
+
 
 def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=None, accumulate=True) -> list | None:
     """Runs the graph of `tensors` (tensors or GradientEdges) from their gradients `grads`.
@@ -74,7 +75,7 @@ class _Run:
         targets = {edge[0] for edge in self.wanted}
         self.needed = set(targets)
         for node in sorted(self.uses, key=lambda node: node.seq):  # a node is made after the nodes its inputs came from
-            if any([edge is not None and edge[0] in self.needed for edge in node.edges]):
+            if any(edge is not None and edge[0] in self.needed for edge in node.edges):
                 self.needed.add(node)
             elif node in self.captures:
                 self.terminal.add(node)
@@ -157,7 +158,7 @@ class _Run:
     def apply(self, node: Node, grads: list) -> tuple:
         """The node's gradients for its inputs, one an edge."""
         edges = node.edges
-        if node.skips_undefined and (grads[0] is None if len(grads) == 1 else all([grad is None for grad in grads])):
+        if node.skips_undefined and (grads[0] is None if len(grads) == 1 else all(grad is None for grad in grads)):
             results = (None,) * len(edges)
         else:
             try:
@@ -210,9 +211,7 @@ def conform(grad, spec, node: Node, index: int):
     own = grad.spec
     if own.shape != spec.shape:
         if not _expandable(spec.shape, own.shape):
-            raise RuntimeError(
-                f"Function {node.name()} returned an invalid gradient at index {index} - got {list(own.shape)} but expected shape compatible with {list(spec.shape)}"
-            )
+            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - got {list(own.shape)} but expected shape compatible with {list(spec.shape)}")
         grad = grad.sum_to_size(spec.shape)
     if own.dtype is not spec.dtype:
         if own.dtype.is_complex and not spec.dtype.is_complex:
@@ -370,9 +369,7 @@ def _make_grads(outputs: Sequence, grads: Sequence, batched: bool = False) -> li
         if isinstance(grad, Tensor):
             shape = grad.spec.shape[1:] if batched else grad.spec.shape
             if shape != spec.shape:
-                raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{number}] has a shape of {grad.spec.shape} and output[{number}] has a shape of {spec.shape}."
-                )
+                raise RuntimeError(f"Mismatch in shape: grad_output[{number}] has a shape of {grad.spec.shape} and output[{number}] has a shape of {spec.shape}.")
             if grad.spec.dtype.is_complex != spec.dtype.is_complex:
                 raise RuntimeError(
                     "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
@@ -414,9 +411,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph, create_graph, inputs)
 
 
-def grad(
-    outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False
-) -> tuple:
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False) -> tuple:
     """The gradients of `outputs` with respect to `inputs`, as a tuple of tensors; `.grad` is left alone.
 
     grad_outputs: one gradient an output, of its shape (with is_grads_batched, a leading batch dimension more). allow_unused: None for an input that the
@@ -437,9 +432,7 @@ def grad(
     found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=False)
     for number, result in enumerate(found):
         if result is None and not allow_unused:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {number} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
-            )
+            raise RuntimeError(f"The differentiated Tensor at index {number} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.")
         if result is None and materialize_grads:
             spec = inputs[number].spec
             found[number] = empty(spec.shape, spec.dtype, spec.device).zero_()
@@ -449,10 +442,7 @@ def grad(
 def _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads) -> tuple:
     """One pass an entry of the batch, stacked: what vmap over the gradients would give."""
     batch = grads[0].spec.shape[0]
-    rows = [
-        grad(outputs, inputs, [g[row] for g in grads], True, create_graph, allow_unused=allow_unused, materialize_grads=materialize_grads)
-        for row in range(batch)
-    ]
+    rows = [grad(outputs, inputs, [g[row] for g in grads], True, create_graph, allow_unused=allow_unused, materialize_grads=materialize_grads) for row in range(batch)]
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
 
 

@@ -21,7 +21,7 @@ class FunctionCtx:
     _non_differentiable: tuple = ()
     _materialize = True
 
-    def __init__(self, node: "BackwardCFunction"):
+    def __init__(self, node: BackwardCFunction):
         self._node = weakref.ref(node)  # the node holds its ctx
 
     def save_for_backward(self, *tensors) -> None:
@@ -63,7 +63,7 @@ class FunctionCtx:
 class BackwardCFunction(Node):
     """The node of a custom function. Each Function has a subclass named `<Function>Backward`; attributes of the ctx can be read from it."""
 
-    function: type["Function"]
+    function: type[Function]
     skips_undefined = False
     ctx: FunctionCtx
     count: int  # arguments of forward
@@ -102,13 +102,11 @@ class BackwardCFunction(Node):
         for grad in results:
             if grad is not None and not isinstance(grad, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(grad).__name__})")
-        if len(results) < count or any([grad is not None for grad in results[count:]]):
+        if len(results) < count or any(grad is not None for grad in results[count:]):
             raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {count}, got {len(results)})")
         for place, grad in enumerate(results[:count]):
             if grad is not None and place not in self.places:
-                raise RuntimeError(
-                    f"function {name} returned a gradient different than None at position {place + 1}, but the corresponding forward input was not a Variable"
-                )
+                raise RuntimeError(f"function {name} returned a gradient different than None at position {place + 1}, but the corresponding forward input was not a Variable")
         return tuple([results[place] for place in self.places])
 
 
@@ -237,11 +235,8 @@ def _hang(node: BackwardCFunction, inputs: list[Tensor], outputs: tuple, records
 
 def _check_dirty(dirty: tuple, given: dict, outputs: tuple) -> None:
     for t in dirty:
-        if not any([t is out for out in outputs]):
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be "
-                "outputs of the Function."
-            )
+        if not any(t is out for out in outputs):
+            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function.")
         if id(t) not in given:
             raise RuntimeError("mark_dirty only accepts input tensors: a tensor was marked that is no argument of forward")
         if STATE.grad_enabled and t._tracked and t._node is None:

@@ -6,15 +6,14 @@ gradient, in which it is linear.
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 from strided.autograd import engine, graph
 from strided.autograd.modes import enable_grad, is_grad_enabled
 from strided.tensor import Tensor, empty
 
 STRICT = {
-    "outputs": "Output {} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner from the input "
-    "when running in strict mode.",
+    "outputs": "Output {} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner from the input when running in strict mode.",
     "back": "The output of the user-provided function is independent of input {}. This is not allowed in strict mode.",
     "back_trick": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double backward trick to compute "
     "forward mode gradients. This is not allowed in strict mode.",

@@ -69,7 +69,10 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol, check_undefined) -> None:
                     stacklevel=3,
                 )
             if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape)):
-                raise RuntimeError(f"The {place}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck.")
+                raise RuntimeError(
+                    f"The {place}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
+                    "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
+                )
     outputs = [out for out in _tensors(func(*inputs)) if _differentiable(out)]
     if not outputs:
         _expect_zero(func, inputs, variables, eps)
@@ -137,10 +140,7 @@ def _compare(analytical, numerical, i: int, o: int, atol: float, rtol: float) ->
     import numpy as np
 
     if not np.allclose(analytical, numerical, rtol=rtol, atol=atol, equal_nan=False):
-        raise GradcheckError(
-            f"Jacobian mismatch for output {o} with respect to input {i},\nnumerical:{numerical}\nanalytical:{analytical}\n"
-            f"largest difference: {np.abs(analytical - numerical).max()}"
-        )
+        raise GradcheckError(f"Jacobian mismatch for output {o} with respect to input {i},\nnumerical:{numerical}\nanalytical:{analytical}\nlargest difference: {np.abs(analytical - numerical).max()}")
 
 
 def _expect_zero(func, inputs, variables, eps) -> None:
@@ -204,6 +204,4 @@ def gradgradcheck(
         grads = engine.grad(outs, [x for x in xs if _differentiable(x)], seeds, create_graph=True, allow_unused=True)
         return tuple(grad for grad in grads if grad is not None)
 
-    return gradcheck(
-        gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad
-    )
+    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad)

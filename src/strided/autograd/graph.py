@@ -7,8 +7,9 @@ Running the graph is engine.py's work; saving tensors is saved.py's.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from itertools import count
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 from strided.autograd import anomaly
 from strided.autograd.modes import STATE
@@ -41,7 +42,7 @@ class Node:
 
     __slots__ = ("edges", "seq", "saves", "specs", "needs", "__weakref__", "__dict__")
     saved_names: tuple[str, ...] = ()
-    hooks: "NodeHooks | None" = None
+    hooks: NodeHooks | None = None
     skips_undefined = True  # no gradient for any output: the node need not run
 
     slotted = False  # a subclass has slots of its own: keywords may belong there rather than into __dict__
@@ -83,11 +84,11 @@ class Node:
         specs = self.specs
         return specs[number] if type(specs) is tuple else specs
 
-    def register_hook(self, hook: Callable) -> "Handle":
+    def register_hook(self, hook: Callable) -> Handle:
         """`hook(grad_inputs, grad_outputs)` runs after the node; a returned tuple replaces grad_inputs."""
         return Handle(hooks_of(self).post, hook)
 
-    def register_prehook(self, hook: Callable) -> "Handle":
+    def register_prehook(self, hook: Callable) -> Handle:
         """`hook(grad_outputs)` runs before the node; a returned tuple replaces grad_outputs."""
         return Handle(hooks_of(self).pre, hook)
 
@@ -168,7 +169,7 @@ class AccumulateGrad(Node):
         return self.reference().spec  # asked anew each time: `.data` may be assigned
 
     @property
-    def variable(self) -> "Tensor | None":
+    def variable(self) -> Tensor | None:
         return self.reference()
 
 
@@ -448,7 +449,7 @@ def increment_version(tensor) -> None:
         t.mem.version += 1
 
 
-def register_multi_grad_hook(tensors, fn: Callable, *, mode: str = "all") -> "_Handles":
+def register_multi_grad_hook(tensors, fn: Callable, *, mode: str = "all") -> _Handles:
     """Runs `fn` once a backward pass: with the gradients of all tensors (None where none comes), or, in mode "any", with the first."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

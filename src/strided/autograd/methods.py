@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from typing import Callable
+from collections.abc import Callable
 
 from strided.autograd import engine, graph
 from strided.autograd.graph import Handle, hooks_of
@@ -45,8 +45,7 @@ def set_requires_grad(self, flag: bool) -> None:
     if graph.grad_fn(self) is not None:
         if not flag:
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
-                "differentiation use var_no_grad = var.detach()."
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         return
     if flag and self._inference and not STATE.inference:
@@ -122,10 +121,7 @@ def set_grad(self, grad: Tensor | None) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     own, new = self.spec, grad.spec
     if new.shape != own.shape:
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size '{list(own.shape)}'. Please ensure that the gradient and the "
-            "tensor are the same size"
-        )
+        raise RuntimeError(f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size '{list(own.shape)}'. Please ensure that the gradient and the tensor are the same size")
     if new.dtype is not own.dtype:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{new.dtype.name}' to a tensor with grad_dtype '{own.dtype.name}'. The gradient must match the "

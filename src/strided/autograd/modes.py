@@ -50,7 +50,7 @@ class _Mode:
     def __exit__(self, *exc):
         raise NotImplementedError
 
-    def _again(self) -> "_Mode":
+    def _again(self) -> _Mode:
         """A fresh instance: one decorated function may be entered recursively and from several threads."""
         return type(self)()
 

@@ -28,8 +28,4 @@ def refuse(view, written: str) -> RuntimeError:
     """Why a view of this kind cannot follow a write."""
     kind, _, name = view._view_kind.partition(":")
     mode = "no_grad" if kind == "no_grad" else "inference"
-    return RuntimeError(
-        _VIEW_KINDS[kind].format(
-            number=view._nr, name=operation_name(name), written=written, mode=mode, block="no_grad" if kind == "no_grad" else "inference_mode"
-        )
-    )
+    return RuntimeError(_VIEW_KINDS[kind].format(number=view._nr, name=operation_name(name), written=written, mode=mode, block="no_grad" if kind == "no_grad" else "inference_mode"))

@@ -145,7 +145,6 @@ class disable_saved_tensors_hooks:
         STATE.saved_hooks_disabled = self.previous
 
 
-
 def _pack(s, outputs):
     if s is None:
         return None
