@@ -1,6 +1,6 @@
 """Operators that make tensors from shapes, numbers and ranges: empty, zeros, ones, full, arange, linspace, eye, and their _like and new_ forms.
 
-Tensors made from data (lists, arrays, buffers), and values read out of tensors, are in data.py.
+Tensors made from data (lists, arrays, buffers), and values read out of tensors, are in data.py and values.py.
 """
 
 from __future__ import annotations
@@ -436,7 +436,7 @@ def _triangle_indices(name: str, keep: Any):
 tril_indices = _triangle_indices("tril_indices", lambda distance, offset: distance <= offset)
 triu_indices = _triangle_indices("triu_indices", lambda distance, offset: distance >= offset)
 
-from . import data  # noqa: E402, F401  (registers the rest of the family)
+from . import data, values  # noqa: E402, F401  (registers the rest of the family)
 from .data import as_tensor, asarray, from_numpy, frombuffer, scalar_tensor, tensor  # noqa: E402
 
 layout = StorageLayout

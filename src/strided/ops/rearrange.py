@@ -15,7 +15,8 @@ from ..tensor import empty, wrap
 from .copies import flatten
 from .elementwise import self_copy
 from .table import assign, operator
-from .views import diagonal, integer, integers, place_back, slice_
+from .views import integer, integers
+from .windows import diagonal, place_back, slice_
 
 # ---- flips, rolls, rotations -------------------------------------------------------------------------------------------------------
 

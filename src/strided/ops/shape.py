@@ -1,6 +1,6 @@
 """Shape operators made of others: movedim, meshgrid, atleast, combinations, and the properties T, mT, H, mH. Importing it loads the whole family.
 
-The single views are in views.py, copies in copies.py, writes in writes.py.
+The single views are in views.py and windows.py, copies in copies.py and rearrange.py, writes in writes.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..formats import channels_last, channels_last_3d, contiguous_format, memory
 from ..layout import broadcast_shapes as _common_shape
 from ..layout import wrap_dim
 from ..tensor import Tensor
-from . import copies, rearrange, views, writes  # noqa: F401
+from . import copies, rearrange, views, windows, writes  # noqa: F401
 from .table import TABLE, operator
 from .views import check_tensor, expand, integers, permute, transpose, unsqueeze, view
 
