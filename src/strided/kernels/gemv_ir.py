@@ -1,20 +1,20 @@
-"""A vector times a matrix as LLVM IR, at the speed the matrix can be read: y [n] = alpha * x [k] @ B [k, n]  (+ beta * I [n]), with batches.
+"""A few rows times a matrix as LLVM IR, at the speed the matrix can be read: Y [m, n] = alpha * X [m, k] @ B [k, n]  (+ beta * I [m, n]), with batches.
 
 Two forms by what is contiguous in B: "dot" (k: each result is one sum along a row of memory) and "axpy" (n: rows are added up, eight at a time). A matrix
-times a vector is the same with B transposed. Nothing is packed.
+times a vector, or a few of them, is the same with B transposed. Nothing is packed; only X is decoded beforehand.
 """
 from __future__ import annotations
 
 from .gemm_ir import Kind, batch_offsets, epilogue, masked_load, scalar_slots
 from .gemm_text import SIZES, TYPES, Function, is_float, mangled, module, vector
 
-# y has `n` elements in work items of `cols`; strides in elements; slot_x, slot_b: which slots hold the vector and the matrix.
-WORDS = "n k items cols slot_x slot_b sx rsb csb sy si batch_dims".split()
+# Columns come in work items of `cols`; strides in elements (x, i, y: rows, columns); slot_x, slot_b: which slots hold the rows and the matrix.
+WORDS = "m n k items cols chunk slot_x slot_b rsx csx rsb csb rsy csy rsi csi batch_dims".split()
 FIRST = 8
-BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of x, B, y, I
+BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of X, B, Y, I
 ROWS = 8  # rows of B that one pass of "axpy" adds up
-CHUNK = 2048  # columns of "axpy" whose sums are kept in the first-level cache
-SMALL = 1024  # elements of x that stand on the stack
+SUMS = 8192  # sums of "axpy" that are kept in the first-level cache: m rows of `chunk` columns
+SMALL = 4096  # elements of X that stand on the stack
 
 
 def gemv_module(kind: Kind, form: str, attributes: str) -> str:
@@ -24,34 +24,38 @@ def gemv_module(kind: Kind, form: str, attributes: str) -> str:
 
 def arguments(kind: Kind) -> str:
     acc = kind.acc
-    return f"ptr noalias readonly %x, ptr readonly %b, i64 %ld, i64 %n, i64 %k, ptr %y, i64 %sy, ptr %i, i64 %si, {acc} %alpha, {acc} %beta"
+    return (
+        f"ptr noalias readonly %x, ptr readonly %b, i64 %ld, i64 %m, i64 %n, i64 %k, i64 %chunk, ptr %y, i64 %rsy, i64 %csy, ptr %i, i64 %rsi, i64 %csi, {acc} %alpha, {acc} %beta"
+    )
 
 
-def put(f: Function, kind: Kind, value: str, n) -> None:
+def put(f: Function, kind: Kind, value: str, row, column) -> None:
     memory, source = TYPES[kind.c][0], TYPES[kind.i][0]
-    load = lambda: f.load(source, f.at(source, "%i", f.mul(n, "%si")), SIZES[source])
-    f.store(memory, epilogue(f, kind, value, 1, load), f.at(memory, "%y", f.mul(n, "%sy")), SIZES[memory])
+    load = lambda: f.load(source, f.at(source, "%i", f.add(f.mul(row, "%rsi"), f.mul(column, "%csi"))), SIZES[source])
+    f.store(memory, epilogue(f, kind, value, 1, load), f.at(memory, "%y", f.add(f.mul(row, "%rsy"), f.mul(column, "%csy"))), SIZES[memory])
 
 
 def dot(kind: Kind, attributes: str) -> Function:
-    """Rows of B are contiguous along k, `ld` apart along n. Four rows at a time share the loads of x."""
+    """Columns of B are contiguous along k, `ld` apart. Four columns at a time share the loads of X, two rows of X those of B."""
     t, acc, memory = kind.tile, kind.acc, TYPES[kind.b][0]
     w = t.width
     wide = vector(acc, w)
-    zero = "zeroinitializer"
     f = Function("sums", arguments(kind), attributes + " noinline")
 
-    def block(n0, rows, chains):
-        """`rows` results, each in `chains` partial sums of a vector."""
-        sums = [[f.variable(wide, zero, 64) for _ in range(chains)] for _ in range(rows)]
-        base = [f.at(memory, "%b", f.mul(f.add(n0, r), "%ld")) for r in range(rows)]
+    def block(m0, rows, n0, columns, chains):
+        """rows x columns results, each in `chains` partial sums of a vector."""
+        sums = [[[f.variable(wide, "zeroinitializer", 64) for _ in range(chains)] for _ in range(columns)] for _ in range(rows)]
+        base_x = [f.at(acc, "%x", f.mul(f.add(m0, r), "%k")) for r in range(rows)]
+        base_b = [f.at(memory, "%b", f.mul(f.add(n0, c), "%ld")) for c in range(columns)]
         step = w * chains
 
         def add(k, chain, load_b, load_x):
-            x = load_x(f.at(acc, "%x", k))
-            for r in range(rows):
-                b = f.decode(kind.b, load_b(f.at(memory, base[r], k)), w, t.half)
-                f.store(wide, f.fma(acc, w, b, x, f.load(wide, sums[r][chain], 64), t.fused), sums[r][chain], 64)
+            x = [load_x(f.at(acc, base, k)) for base in base_x]
+            for c in range(columns):
+                b = f.decode(kind.b, load_b(f.at(memory, base_b[c], k)), w, t.half)
+                for r in range(rows):
+                    slot = sums[r][c][chain]
+                    f.store(wide, f.fma(acc, w, b, x[r], f.load(wide, slot, 64), t.fused), slot, 64)
 
         plain_b = lambda p: f.load(vector(memory, w), p, SIZES[memory])
         plain_x = lambda p: f.load(wide, p, SIZES[acc])
@@ -59,34 +63,39 @@ def dot(kind: Kind, attributes: str) -> Function:
         with f.loop(0, whole, step) as k:
             for chain in range(chains):
                 add(f.add(k, chain * w), chain, plain_b, plain_x)
-        whole2 = f.mul(f.div("%k", w), w)
+        vectors = f.mul(f.div("%k", w), w)
         if chains > 1:
-            with f.loop(whole, whole2, w) as k:
+            with f.loop(whole, vectors, w) as k:
                 add(k, 0, plain_b, plain_x)
         if t.masks:
-            with f.when(f.compare("slt", whole2, "%k")):
-                mask = f.lanes_below(f.sub("%k", whole2), w)
-                add(whole2, 0, lambda p: masked_load(f, memory, w, p, mask), lambda p: masked_load(f, acc, w, p, mask))
-        totals = []
+            with f.when(f.compare("slt", vectors, "%k")):
+                mask = f.lanes_below(f.sub("%k", vectors), w)
+                add(vectors, 0, lambda p: masked_load(f, memory, w, p, mask), lambda p: masked_load(f, acc, w, p, mask))
         for r in range(rows):
-            total = f.load(wide, sums[r][0], 64)
-            for chain in range(1, chains):
-                total = f.plus(acc, w, total, f.load(wide, sums[r][chain], 64))
-            totals.append(f.variable(acc, horizontal(f, acc, w, total)))
-        if not t.masks:
-            with f.loop(whole2, "%k") as k:
-                x = f.load(acc, f.at(acc, "%x", k))
-                for r in range(rows):
-                    b = f.decode(kind.b, f.load(memory, f.at(memory, base[r], k)), 1, t.half)
-                    f.store(acc, f.fma(acc, 1, b, x, f.load(acc, totals[r]), t.fused), totals[r])
-        for r in range(rows):
-            put(f, kind, f.load(acc, totals[r]), f.add(n0, r))
+            for c in range(columns):
+                total = f.load(wide, sums[r][c][0], 64)
+                for chain in range(1, chains):
+                    total = f.plus(acc, w, total, f.load(wide, sums[r][c][chain], 64))
+                total = f.variable(acc, horizontal(f, acc, w, total))
+                if not t.masks:
+                    with f.loop(vectors, "%k") as k:
+                        b = f.decode(kind.b, f.load(memory, f.at(memory, base_b[c], k)), 1, t.half)
+                        f.store(acc, f.fma(acc, 1, b, f.load(acc, f.at(acc, base_x[r], k)), f.load(acc, total), t.fused), total)
+                put(f, kind, f.load(acc, total), f.add(m0, r), f.add(n0, c))
+
+    pairs = f.mul(f.div("%m", 2), 2)
+
+    def all_rows(n0, columns, chains):
+        with f.loop(0, pairs, 2) as m0:
+            block(m0, 2, n0, columns, 1)
+        with f.loop(pairs, "%m") as m0:
+            block(m0, 1, n0, columns, chains)
 
     fours = f.mul(f.div("%n", 4), 4)
     with f.loop(0, fours, 4) as n0:
-        block(n0, 4, 2)
+        all_rows(n0, 4, 2)
     with f.loop(fours, "%n") as n0:
-        block(n0, 1, 4)
+        all_rows(n0, 1, 4)
     return f
 
 
@@ -99,44 +108,56 @@ def horizontal(f: Function, acc: str, lanes: int, value: str) -> str:
 
 
 def axpy(kind: Kind, attributes: str) -> Function:
-    """Rows of B are contiguous along n, `ld` apart along k: sums of a chunk of columns grow by eight rows a pass, read as eight streams."""
+    """Rows of B are contiguous along n, `ld` apart: the sums of a chunk of columns grow by eight rows of B a pass, read as eight streams."""
     t, acc, memory = kind.tile, kind.acc, TYPES[kind.b][0]
     w = t.width
-    wide = vector(acc, w)
     f = Function("sums", arguments(kind), attributes + " noinline")
-    sums = f.variable(f"[{CHUNK} x {acc}]", align=64)
-    with f.loop(0, "%n", CHUNK) as n0:
-        n = f.min(CHUNK, f.sub("%n", n0))
+    sums = f.variable(f"[{SUMS} x {acc}]", align=64)
+
+    def pass_(m0, k0, rows, n0, n):
+        """Adds `rows` products to each sum of a row of Y; they are added up first, which keeps the rounding error of long sums down."""
+        x = [f.load(acc, f.at(acc, "%x", f.add(f.mul(m0, "%k"), f.add(k0, r)))) for r in range(rows)]
+        base = [f.at(memory, "%b", f.add(n0, f.mul(f.add(k0, r), "%ld"))) for r in range(rows)]
+        row = f.at(acc, sums, f.mul(m0, "%chunk"))
+
+        def step(j, lanes, load):
+            type_ = vector(acc, lanes)
+            place = f.at(acc, row, j)
+            total = None
+            for r in range(rows):
+                b = f.decode(kind.b, load(f.at(memory, base[r], j), lanes), lanes, t.half)
+                many = f.splat(acc, x[r], lanes)
+                total = f.times(acc, lanes, b, many) if total is None else f.fma(acc, lanes, b, many, total, t.fused)
+            f.store(type_, f.plus(acc, lanes, f.load(type_, place, SIZES[acc]), total), place, SIZES[acc])
+
+        plain = lambda p, lanes: f.load(vector(memory, lanes), p, SIZES[memory])
         whole = f.mul(f.div(n, w), w)
-        with f.loop(0, n) as j:
+        with f.loop(0, whole, w) as j:
+            step(j, w, plain)
+        if t.masks:
+            with f.when(f.compare("slt", whole, n)):
+                mask = f.lanes_below(f.sub(n, whole), w)
+                step(whole, w, lambda p, lanes: masked_load(f, memory, lanes, p, mask))
+        else:
+            with f.loop(whole, n) as j:
+                step(j, 1, plain)
+
+    with f.loop(0, "%n", "%chunk") as n0:
+        n = f.min("%chunk", f.sub("%n", n0))
+        with f.loop(0, f.mul("%m", "%chunk")) as j:
             f.store(acc, "0.0" if is_float(acc) else "0", f.at(acc, sums, j))
-
-        def add(k0, rows, first):
-            x = [f.load(acc, f.at(acc, "%x", f.add(k0, r))) for r in range(rows)]
-            base = [f.at(memory, "%b", f.add(n0, f.mul(f.add(k0, r), "%ld"))) for r in range(rows)]
-            for lanes, start, stop in ((w, 0, whole), (1, whole, n)):
-                type_ = vector(acc, lanes)
-                many = [f.splat(acc, v, lanes) for v in x]
-                with f.loop(start, stop, lanes) as j:
-                    place = f.at(acc, sums, j)
-                    total = f.load(type_, place, SIZES[acc])
-                    for r in range(rows):
-                        b = f.decode(kind.b, f.load(vector(memory, lanes), f.at(memory, base[r], j), SIZES[memory]), lanes, t.half)
-                        total = f.fma(acc, lanes, b, many[r], total, t.fused)
-                    f.store(type_, total, place, SIZES[acc])
-
         full = f.mul(f.div("%k", ROWS), ROWS)
-        with f.loop(0, full, ROWS) as k0:
-            add(k0, ROWS, n0)
-        with f.loop(full, "%k") as k0:
-            add(k0, 1, n0)
-        with f.loop(0, n) as j:
-            put(f, kind, f.load(acc, f.at(acc, sums, j)), f.add(n0, j))
+        with f.loop(0, full, ROWS) as k0, f.loop(0, "%m") as m0:
+            pass_(m0, k0, ROWS, n0, n)
+        with f.loop(full, "%k") as k0, f.loop(0, "%m") as m0:
+            pass_(m0, k0, 1, n0, n)
+        with f.loop(0, "%m") as m0, f.loop(0, n) as j:
+            put(f, kind, f.load(acc, f.at(acc, sums, f.add(f.mul(m0, "%chunk"), j))), m0, f.add(n0, j))
     return f
 
 
 def kernel(kind: Kind, form: str) -> Function:
-    """The entry: work items are (batch, share of the columns). x is decoded once a batch entry into scratch."""
+    """The entry: work items are (batch, share of the columns). X is decoded once a batch entry into scratch [m, k]."""
     acc = kind.acc
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
@@ -148,30 +169,31 @@ def kernel(kind: Kind, form: str) -> Function:
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
     with f.when(f.compare("slt", begin, end)):
         cell = f.variable("ptr", f.variable(f"[{SMALL} x {acc}]", align=64))
-        large = f.compare("sgt", word["k"], SMALL)
+        elements = f.mul(word["m"], word["k"])
+        large = f.compare("sgt", elements, SMALL)
         with f.when(large):
-            f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.mul(word['k'], SIZES[acc])})")
+            f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.mul(elements, SIZES[acc])})")
         copy = f.load("ptr", cell)
         shares = f.ceil_div(word["n"], word["cols"])
-        held = f.variable("i64", -1)  # the batch entry whose x stands in the scratch
+        held = f.variable("i64", -1)  # the batch entry whose X stands in the scratch
         with f.loop(begin, end) as item:
             entry = f.div(item, shares)
             oa, ob, oc, oi = batch_offsets(f, entry, BATCH, word["batch_dims"], 4)
             n0 = f.mul(f.rem(item, shares), word["cols"])
             n = f.min(word["cols"], f.sub(word["n"], n0))
             with f.when(f.compare("ne", entry, f.load("i64", held))):
-                source = f.at(am, slot["a"], oa)
-                with f.loop(0, word["k"]) as k:
-                    value = f.load(am, f.at(am, source, f.mul(k, word["sx"])))
-                    f.store(acc, f.decode(kind.a, value, 1, kind.tile.half), f.at(acc, copy, k))
+                with f.loop(0, word["m"]) as m, f.loop(0, word["k"]) as k:
+                    place = f.add(oa, f.add(f.mul(m, word["rsx"]), f.mul(k, word["csx"])))
+                    value = f.decode(kind.a, f.load(am, f.at(am, slot["a"], place)), 1, kind.tile.half)
+                    f.store(acc, value, f.at(acc, copy, f.add(f.mul(m, word["k"]), k)))
                 f.store("i64", entry, held)
             ld = word["csb"] if form == "dot" else word["rsb"]
             b = f.at(bm, slot["b"], f.add(ob, f.mul(n0, word["csb"])))
-            y = f.at(cm, slot["c"], f.add(oc, f.mul(n0, word["sy"])))
-            i = f.at(im, slot["i"], f.add(oi, f.mul(n0, word["si"]))) if "i" in slot else "null"
+            y = f.at(cm, slot["c"], f.add(oc, f.mul(n0, word["csy"])))
+            i = f.at(im, slot["i"], f.add(oi, f.mul(n0, word["csi"]))) if "i" in slot else "null"
             f.do(
-                f"call void @sums(ptr {copy}, ptr {b}, i64 {ld}, i64 {n}, i64 {word['k']}, ptr {y}, i64 {word['sy']}, ptr {i}, i64 {word['si']}, "
-                f"{acc} {scalars[0]}, {acc} {scalars[1]})"
+                f"call void @sums(ptr {copy}, ptr {b}, i64 {ld}, i64 {word['m']}, i64 {n}, i64 {word['k']}, i64 {word['chunk']}, "
+                f"ptr {y}, i64 {word['rsy']}, i64 {word['csy']}, ptr {i}, i64 {word['rsi']}, i64 {word['csi']}, {acc} {scalars[0]}, {acc} {scalars[1]})"
             )
         with f.when(large):
             f.do(f"call void @free(ptr {copy})")

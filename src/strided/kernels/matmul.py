@@ -11,6 +11,7 @@ from .gemm_text import SIZES, TYPES
 
 DTYPES = frozenset(TYPES)
 THREAD_GRAIN = 1 << 17  # multiply-adds a part should have at least
+FEW, MANY = 8, 4096  # up to so many rows (or columns) of C and from so many elements of the other operand, that one is read in place instead of packed
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
 
 
@@ -31,14 +32,18 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
         raise NotImplementedError(f"matmul cannot mix {', '.join(sorted(set(names)))}; convert the operands to one dtype")
     problem = _Problem(c_layout, a_layout, b_layout, i_layout)
     epilogue = "add" if added is not None else "scale" if scale else ""
-    if problem.n == 1 and problem.m > 1 and 1 in (problem.rsa, problem.csa):
+    if problem.n < problem.m and problem.n <= FEW and 1 in (problem.rsa, problem.csa):
         problem.swap()
         names = (names[1], names[0], *names[2:])
-    kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))
+    kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))  # type: ignore[call-arg]  # the names are four
     form = "dot" if problem.rsb == 1 else "axpy" if problem.csb == 1 else None
-    if problem.m == 1 and form is not None:
+    if form is not None and (problem.m == 1 or problem.m <= FEW and problem.n * problem.k >= MANY):
         address, parts, words = _gemv(kind, form, problem, threads)
     else:
+        if problem.swapped:
+            problem.swap()
+            names = (names[1], names[0], *names[2:])
+            kind = Kind(*names, epilogue, kind.tile)  # type: ignore[call-arg]
         address, parts, words = _gemm(kind, problem, threads)
     slots = 3 + {"": 0, "scale": 1, "add": 3}[epilogue]
     return native.pack_desc(address, slots, parts, problem.work > GIL_GRAIN, result_bytes, words)
@@ -76,14 +81,12 @@ class _Problem:
                 s.pop()
 
     def swap(self):
-        """C^T = B^T A^T: a matrix times a vector becomes a vector times a matrix."""
-        self.swapped = True
+        """C^T = B^T A^T: a matrix times a vector becomes a vector times a matrix. Done twice it changes nothing."""
+        self.swapped = not self.swapped
         self.m, self.n = self.n, self.m
         self.rsa, self.csa, self.rsb, self.csb = self.csb, self.rsb, self.csa, self.rsa
         self.rsc, self.csc, self.rsi, self.csi = self.csc, self.rsc, self.csi, self.rsi
         self.strides[0], self.strides[1] = self.strides[1], self.strides[0]
-        if self.k == 1:
-            self.rsb = 1
 
     @property
     def batch(self) -> int:
@@ -106,6 +109,7 @@ def tile_for(accumulator: str) -> Tile:
     host = jit.host()
     width = host.vector_bits // 8 // SIZES[accumulator]
     masks = host.arch == "x86_64" and host.vector_bits >= 512
+    heights: tuple[int, ...]
     if host.arch == "x86_64" and host.vector_bits == 512:
         heights, vectors = (14, 8, 4), 2  # 28 sums of 32 registers
     elif host.arch == "x86_64":
@@ -127,7 +131,8 @@ def _gemv(kind, form, p, threads):
     if parts > p.batch:
         cols = max(64, _round_up(-(-p.n * p.batch // parts), 64))
     items = p.batch * -(-p.n // cols) if p.n else 0
-    words = [p.n, p.k, items, cols, 1 + p.swapped, 2 - p.swapped, p.csa, p.rsb, p.csb, p.csc, p.csi, len(p.sizes), *p.batch_words()]
+    chunk = gemv_ir.SUMS // 4 if p.m == 1 else gemv_ir.SUMS // 16
+    words = [p.m, p.n, p.k, items, cols, chunk, 1 + p.swapped, 2 - p.swapped, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, len(p.sizes), *p.batch_words()]
     return address, max(1, min(parts, items)), words
 
 

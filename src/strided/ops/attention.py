@@ -14,6 +14,7 @@ from ..kernels import attention as fused
 from ..layout import Layout, broadcast_shapes, result_strides
 from ..tensor import Spec
 from .matmul import _sum_to, _tensors, matmul
+from .random import dropout_mask
 from .table import TABLE, operator
 
 # ---- checks ---------------------------------------------------------------------------------------------------------------

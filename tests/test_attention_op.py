@@ -1,0 +1,151 @@
+"""Scaled dot-product attention against NumPy in float64: the fused kernel, the path over operators, masks, heads in groups, gradients, errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import strided as torch
+from strided.dispatch import listen
+
+attention = torch.nn.functional.scaled_dot_product_attention
+
+
+def reference(query, key, value, mask=None, causal=False, scale=None):
+    query, key, value = (x.astype(np.float64) for x in (query, key, value))
+    scores = query @ np.swapaxes(key, -1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    top = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - np.where(np.isinf(top), 0, top))
+    total = weights.sum(-1, keepdims=True)
+    return weights / np.where(total == 0, 1, total) @ value
+
+
+def operands(*shapes, dtype=np.float32, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(s).astype(dtype) for s in shapes]
+
+
+def tensors(*arrays):
+    return [torch.from_numpy(x) for x in arrays]
+
+
+SIZES = [(3, 5, 4, 4), (40, 40, 16, 16), (130, 300, 64, 64), (257, 513, 40, 72), (77, 1, 8, 8), (1, 100, 16, 16)]
+
+
+@pytest.mark.parametrize("rows, keys, width, values", SIZES)
+def test_all_masks(rows, keys, width, values):
+    q, k, v = operands((2, 3, rows, width), (2, 3, keys, width), (2, 3, keys, values))
+    rng = np.random.default_rng(1)
+    allowed = rng.random((rows, keys)) > 0.3
+    allowed[0] = False  # a row that may look nowhere gives zeros
+    added = rng.standard_normal((2, 1, rows, keys)).astype(np.float32)
+    for mask in (None, allowed, added):
+        for causal in (False, True):
+            given = None if mask is None else torch.from_numpy(mask)
+            result = attention(*tensors(q, k, v), given, is_causal=causal)
+            np.testing.assert_allclose(result.numpy(), reference(q, k, v, mask, causal), rtol=2e-5, atol=3e-6)
+
+
+def test_heads_read_in_place_keep_their_layout():
+    x = torch.from_numpy(operands((2, 50, 3, 16))[0]).transpose(1, 2)  # [B, H, T, D] of a [B, T, H, D] buffer
+    result = attention(x, x, x)
+    a = x.numpy()
+    np.testing.assert_allclose(result.numpy(), reference(a, a, a), rtol=2e-5, atol=3e-6)
+    assert result.stride() == x.stride()  # joining the heads again is a view
+    assert result.transpose(1, 2).is_contiguous()
+
+
+def test_low_precision_is_rounded_once():
+    for dtype, bound in ((torch.bfloat16, 2**-8), (torch.float16, 2**-11)):
+        low = [torch.from_numpy(x).to(dtype) for x in operands((2, 2, 40, 16), (2, 2, 60, 16), (2, 2, 60, 16))]
+        exact = reference(*(t.float().numpy() for t in low))
+        result = attention(*low)
+        assert result.dtype is dtype
+        assert (np.abs(result.float().numpy() - exact) <= bound * np.abs(exact) + 1e-5).all()
+
+
+def test_large_scores_do_not_overflow():
+    q, k, v = operands((1, 1, 20, 8), (1, 1, 600, 8), (1, 1, 600, 8))
+    result = attention(*tensors(q * 100, k * 100, v))
+    np.testing.assert_allclose(result.numpy(), reference(q * 100, k * 100, v), rtol=1e-3, atol=1e-4)
+
+
+def test_nan_spreads_only_through_its_rows():
+    q, k, v = operands((1, 1, 20, 8), (1, 1, 30, 8), (1, 1, 30, 8))
+    q[0, 0, 3, 2] = np.nan
+    result = attention(*tensors(q, k, v)).numpy()[0, 0]
+    assert np.isnan(result[3]).all() and np.isfinite(np.delete(result, 3, 0)).all()
+
+
+@pytest.mark.parametrize("rows", [5, 30])
+def test_grouped_heads(rows):
+    q, k, v = operands((2, 6, rows, 8), (2, 2, 40, 8), (2, 2, 40, 8))
+    repeated = reference(q, np.repeat(k, 3, 1), np.repeat(v, 3, 1))
+    np.testing.assert_allclose(attention(*tensors(q, k, v), enable_gqa=True).numpy(), repeated, rtol=2e-5, atol=3e-6)
+    with pytest.raises(RuntimeError, match="Number of heads in key and value must divide the number of heads in"):
+        attention(*tensors(q, k[:, :1].repeat(4, 1), v), enable_gqa=True)
+
+
+def test_float64_three_dimensions_and_scale():
+    q, k, v = operands((3, 20, 8), (3, 30, 8), (3, 30, 5), dtype=np.float64)
+    np.testing.assert_allclose(attention(*tensors(q, k, v), scale=0.3).numpy(), reference(q, k, v, scale=0.3), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_gradients(causal):
+    arrays = operands((2, 4, 3), (2, 5, 3), (2, 5, 3), dtype=np.float64)
+    weight = operands((2, 4, 3), dtype=np.float64, seed=5)[0]
+    leaves = [t.requires_grad_() for t in tensors(*arrays)]
+    result = attention(*leaves, is_causal=causal)
+    assert type(result.grad_fn).__name__ == "ScaledDotProductFlashAttentionForCpuBackward0"
+    (result * torch.from_numpy(weight)).sum().backward()
+    for index, leaf in enumerate(leaves):
+        expected = np.zeros_like(arrays[index])
+        for place in np.ndindex(*expected.shape):
+            moved = []
+            for step in (1e-6, -1e-6):
+                changed = [x.copy() for x in arrays]
+                changed[index][place] += step
+                moved.append((reference(*changed, causal=causal) * weight).sum())
+            expected[place] = (moved[0] - moved[1]) / 2e-6
+        np.testing.assert_allclose(leaf.grad.numpy(), expected, rtol=1e-5, atol=1e-7)
+
+
+def test_the_mask_can_have_a_gradient():
+    q, k, v = tensors(*operands((2, 4, 3), (2, 5, 3), (2, 5, 3), dtype=np.float64))
+    mask = torch.zeros(4, 5, dtype=torch.float64).requires_grad_()
+    attention(q, k, v, mask).sum().backward()
+    assert mask.grad.shape == (4, 5) and np.allclose(mask.grad.numpy().sum(-1), 0)  # softmax's gradient sums to 0 along a row
+
+
+def test_dropout_scales_what_it_keeps():
+    ones = torch.ones(1, 1, 16, 8)
+    torch.manual_seed(0)
+    kept = attention(ones, ones, torch.ones(1, 1, 64, 8)[:, :, :16], dropout_p=0.5).numpy()
+    assert 0.2 < kept.mean() < 1.8 and not np.allclose(kept, 1)
+
+
+def test_flops():
+    events = []
+    q, k, v = tensors(*operands((2, 3, 40, 8), (2, 3, 50, 8), (2, 3, 50, 8)))
+    with listen(events.append):
+        attention(q, k, v)
+    assert [e.flops for e in events] == [4 * 2 * 3 * 40 * 50 * 8]
+
+
+def test_errors():
+    q, k, v = tensors(*operands((1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4)))
+    cases = [
+        (lambda: attention(q, k.bfloat16(), v), "Expected query, key, and value to have the same dtype, but got query.dtype: float key.dtype: c10::BFloat16 and value.dtype: float instead."),
+        (lambda: attention(q[0, 0, 0], k, v), "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: 1 key.dim: 4 and value.dim: 4 instead."),
+        (lambda: attention(q, k, v, torch.ones(3, 3, dtype=torch.int64)), "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: long int and  query.dtype: float instead."),
+        (lambda: attention(q, k, v, torch.ones(2, 5, dtype=torch.bool)), "The size of tensor a (3) must match the size of tensor b (5) at non-singleton dimension 3"),
+    ]  # fmt: skip
+    for call, sentence in cases:
+        with pytest.raises(RuntimeError) as caught:
+            call()
+        assert str(caught.value).split("\n")[0] == sentence
