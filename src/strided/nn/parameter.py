@@ -37,6 +37,7 @@ class Parameter(Tensor):
 class Buffer(Tensor):
     """A tensor that a module registers as a buffer when it is assigned."""
 
+    _prints_as_tensor = True
     persistent = True
 
     def __new__(cls, data=None, *, persistent=True):

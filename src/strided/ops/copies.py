@@ -215,25 +215,27 @@ def _to_reason(inputs, outputs, args, kwargs):
 @operator("to", function=False, moves=True, reason=_to_reason)
 def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False, memory_format=None):
     """Converted: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`. Itself where nothing changes and `copy` is False."""
-    for position, value in enumerate(args):
-        if isinstance(value, DType) or value in PYTHON_TYPES if isinstance(value, type) else isinstance(value, DType):
-            dtype = as_dtype("to", value)
-        elif isinstance(value, Tensor):
-            other = value
-        elif isinstance(value, bool) and position:
-            non_blocking, copy = (value, copy) if position == 1 or position == 2 and isinstance(args[0], (str, Device)) and len(args) < 4 else (non_blocking, value)
-        elif isinstance(value, (str, Device)) or position == 0 and isinstance(value, int):
-            device = value
-        elif isinstance(value, MemoryFormat):
-            memory_format = value
-        elif value is not None:
-            raise TypeError(f"to() received an invalid combination of arguments - got {type(value).__name__}, but expected a dtype, a device or a tensor")
+    if args:
+        first, *flags = args
+        if isinstance(first, (DType, type)):
+            dtype = first
+        elif isinstance(first, Tensor):
+            other = first
+        elif first is None or isinstance(first, (str, Device, int)):
+            device = first
+            if flags:
+                dtype = flags.pop(0)
+        else:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(first).__name__}), but expected a dtype, a device or a tensor")
+        if len(flags) > 2:
+            raise TypeError(f"to() takes at most {len(args) - len(flags) + 2} positional arguments, {len(args)} were given")
+        non_blocking, copy = (*flags, non_blocking, copy)[:2] if len(flags) == 2 else (flags[0] if flags else non_blocking, copy)
     spec = input.spec
     if other is not None:
         dtype, device = other.dtype, other.device
     dtype = spec.dtype if dtype is None else as_dtype("to", dtype)
     place = spec.device if device is None else resolve_device(device)
-    layout = layout_for("to", input, memory_format)
+    layout = None if memory_format is None else layout_for("to", input, memory_format)
     if dtype is spec.dtype and place is spec.device and not copy and (layout is None or memory_format.matches(spec.layout)):
         return input
     return to_copy(input, dtype, place, layout)
