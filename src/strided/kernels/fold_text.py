@@ -196,7 +196,8 @@ class Writer:
     def __init__(self, kind: Kind):
         self.kind = kind
         self.b = b = Body()
-        self.low = Lowering(b, kind.default)
+        # Without fused multiply-adds: a difference of equal terms, as in the gradient of a row of one element, must be exactly 0.
+        self.low = Lowering(b, kind.default, contract=False)
         self.n_outs = len(kind.outs)
         self.tensors = [i for i, name in enumerate(kind.ins) if name not in ("f64", "i64")]
         self.operands = self.n_outs + len(self.tensors)

@@ -219,7 +219,9 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         sorted_sequence = TABLE["gather"].call(sorted_sequence, -1, sorter)
     edges, values = host.wide(sorted_sequence), host.wide(input)
     mode = "right" if right else "left"
-    if edges.ndim == 1:
+    if not values.size:
+        found = numpy.zeros(values.shape, "int64")
+    elif edges.ndim == 1:
         found = numpy.searchsorted(edges, values, mode)
     else:
         rows, wanted = edges.reshape(-1, edges.shape[-1]), values.reshape(-1, values.shape[-1])

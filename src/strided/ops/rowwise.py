@@ -133,9 +133,8 @@ def _layer_norm_flops(args, kwargs, result):
     return (5 + sum(t is not None for t in given)) * args[0].numel()
 
 
-@operator("layer_norm", flops=_layer_norm_flops, method=False)
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
-    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes `normalized_shape` repeats; weight and bias have that shape."""
+def _layer_norm_results(input, normalized_shape, weight, bias, eps):
+    """(result, mean, 1 / sqrt(var + eps)); only the first is differentiable, as in PyTorch."""
     dims = _check_norm("LayerNormKernelImpl", input, normalized_shape, ("weight", weight), ("bias", bias))
     statistic = input.dtype.compute
     operands = tuple([t for t in (input, weight, bias) if t is not None])
@@ -143,16 +142,19 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     out, mean, rstd = fold((*operands, float(eps)), dims, (input.dtype, statistic, statistic), True)
     if tracking(input, weight, bias):
         record(NativeLayerNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), dims=dims, eps=eps)
-    return out
+    return out, mean, rstd
+
+
+@operator("layer_norm", flops=lambda args, kwargs, result: 8 * args[0].numel(), method=False)
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes `normalized_shape` repeats; weight and bias have that shape."""
+    return _layer_norm_results(input, normalized_shape, weight, bias, eps)[0]
 
 
 @operator("native_layer_norm", method=False)
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """(layer_norm, mean, 1 / sqrt(var + eps)), the last two of size 1 along the normalised dimensions."""
-    dims = _check_norm("LayerNormKernelImpl", input, normalized_shape, ("weight", weight), ("bias", bias))
-    mean = TABLE["mean"].call(input, dims, True)
-    rstd = TABLE["rsqrt"].call(TABLE["var"].call(input, dims, correction=0, keepdim=True) + eps)
-    return layer_norm(input, normalized_shape, weight, bias, eps), mean, rstd
+    return _layer_norm_results(input, normalized_shape, weight, bias, eps)
 
 
 @backward("NativeLayerNorm", saved_names=("input", "weight", "mean", "rstd"))

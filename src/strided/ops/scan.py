@@ -45,8 +45,12 @@ def _reversed_sum(g, dim):
     """From each place on, the sum of what follows (itself included)."""
     if g.ndim == 0:
         return g
+    return _reversed(g, dim, cumsum)
+
+
+def _reversed(x, dim, scan):
     flip = TABLE["flip"].call
-    return flip(cumsum(flip(g, (dim,)), dim), (dim,))
+    return flip(scan(flip(x, (dim,)), dim), (dim,))
 
 
 @operator("cumprod", inplace=True, out=True, flops=lambda args, kwargs, result: result.numel())
@@ -138,8 +142,16 @@ def logcumsumexp(input, dim):
 
 @backward("Logcumsumexp", saved_names=("self", "result"))
 def LogcumsumexpBackward0(node, g):
+    """exp(x_i) * sum over j >= i of g_j exp(-result_j), in logarithms, positive and negative gradients apart: nothing overflows."""
     x, result = node.saved
-    return (_reversed_sum(g * TABLE["exp"].call(-result), node.dim) * TABLE["exp"].call(x),)
+    if x.ndim == 0:
+        return (g,)
+
+    def part(g):
+        log = TABLE["log"].call(TABLE["clamp"].call(g, min=0)) - result
+        return TABLE["exp"].call(_reversed(log, node.dim, logcumsumexp) + x)
+
+    return (part(g) - part(-g),)
 
 
 @operator("diff", flops=lambda args, kwargs, result: result.numel())
@@ -150,6 +162,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, input.ndim)
+    if n == 0:
+        return TABLE["clone"].call(input)
     pieces = [t for t in (prepend, input, append) if t is not None]
     x = TABLE["cat"].call(pieces, dim) if len(pieces) > 1 else input
     for _ in range(n):

@@ -45,8 +45,8 @@ def gather(input, dim, index, *, sparse_grad=False):
     Raises RuntimeError where an index is out of bounds or shapes do not fit.
     """
     dim = wrap_dim(dim, input.ndim)
-    _check_index("gather", index)
     if index.numel():
+        _check_index("gather", index)
         if _ndim(input) != _ndim(index):
             raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
         for d in range(min(input.ndim, index.ndim)):
@@ -93,10 +93,10 @@ def take_along_dim(input, indices, dim=None):
 
 
 def _check_scatter(name, x, dim, index, src):
-    _check_index(name, index)
     dim = wrap_dim(dim, x.ndim)
     if not index.numel():
         return dim
+    _check_index(name, index)
     if isinstance(src, Tensor) and src.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if _ndim(index) != _ndim(x):
@@ -264,9 +264,25 @@ def ScatterReduceBackward0(node, g):
         touched = scatter(call["zeros_like"](x), dim, index, 1)
         gx, gs = call["where"](touched == 0, g, share * here_x), gather(share, dim, index) * here_s
     else:
-        result = scatter_reduce(x, dim, index, src, "prod", include_self=node.include_self)
-        gx, gs = g * keep * result / x, gather(g * result, dim, index) / part
+        gx, gs = _product_gradients(node, g, x, index, part)
+        gx = gx * keep
     return gx if node.needs[0] else None, _padded(gs, src.shape) if node.needs[1] else None
+
+
+def _product_gradients(node, g, x, index, src):
+    """The product without a factor is the result divided by it; where the factor is the only 0, the product of the others."""
+    dim, fill = node.dim, TABLE["masked_fill"].call
+
+    def product(x, src):
+        return scatter_reduce(x, dim, index, src, "prod", include_self=node.include_self)
+
+    own = fill(x, x == 0, 1)
+    gx = g * product(own, src) / own
+    zero = src == 0
+    zeros = scatter_add(TABLE["zeros_like"].call(x), dim, index, TABLE["to"].call(zero, x.dtype))
+    only = zero & (gather(zeros, dim, index) == 1)
+    without = gather(g * product(x, fill(src, only, 1)), dim, index)
+    return gx, TABLE["where"].call(only, without, gather(g * product(x, src), dim, index) / fill(src, zero, 1))
 
 
 def _narrowed(t, shape):
@@ -376,7 +392,7 @@ index_copy, index_copy_ = _in_two_forms("index_copy", IndexCopyBackward0, _index
 def IndexFillBackward0(node, g):
     (index,) = node.saved
     gx = index_fill(g, node.dim, index, 0) if node.needs[0] else None
-    return gx, TABLE["sum"].call(index_select(g, node.dim, index)) if node.needs[1] else None
+    return gx, TABLE["sum"].call(g * index_fill(TABLE["zeros_like"].call(g), node.dim, index, 1)) if node.needs[1] else None
 
 
 def _index_fill(x, dim, index, value):
@@ -400,3 +416,28 @@ def _index_fill(x, dim, index, value):
 
 
 index_fill, index_fill_ = _in_two_forms("index_fill", IndexFillBackward0, _index_fill)
+
+
+# ---- index_reduce ----------------------------------------------------------------------------------------------------------------
+
+
+def _spread(dim, index, source):
+    """A 1-d index as one of source's shape, for scatter_reduce."""
+    index = _vector("index_reduce", index)
+    shape = [1] * source.ndim
+    if source.ndim:
+        shape[wrap_dim(dim, source.ndim)] = -1
+    index = TABLE["reshape"].call(index, shape)
+    return TABLE["expand"].call(index, source.shape)
+
+
+@operator("index_reduce")
+def index_reduce(input, dim, index, source, reduce, *, include_self=True):
+    """A copy of input whose entries of `dim` that `index` names are combined with source's by "prod", "mean", "amax" or "amin"."""
+    return scatter_reduce(input, dim, _spread(dim, index, source), source, reduce, include_self=include_self)
+
+
+@operator("index_reduce_")
+def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
+    """In-place form of `index_reduce`."""
+    return scatter_reduce_(input, dim, _spread(dim, index, source), source, reduce, include_self=include_self)

@@ -247,7 +247,7 @@ def _quantile(name, ignore_nan):
         nan = TABLE["isnan"].call(ranked)
         if ignore_nan:
             last = TABLE["clamp"].call(n - 1 - TABLE["sum"].call(nan, -1, True), min=0)
-            place = TABLE["unsqueeze"].call(TABLE["reshape"].call(q, (-1,)) * 1.0, 0) * last  # [.., q]
+            place = TABLE["reshape"].call(q, (-1,)) * last  # [.., q]
         else:
             place = TABLE["expand"].call(TABLE["reshape"].call(q, (-1,)) * (n - 1), (*ranked.shape[:-1], -1))
         place = TABLE["clamp"].call(place, 0, n - 1)
@@ -303,7 +303,8 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     import numpy
 
     a = host.array(input)
-    rows = a.reshape(-1, 1) if dim is None else numpy.moveaxis(a, dim, 0).reshape(a.shape[dim], -1)
+    rows = a.reshape(-1, 1) if dim is None else numpy.moveaxis(a, dim, 0)
+    rows = rows.reshape(len(rows), max(rows.size // max(len(rows), 1), 1) if rows.size else 0)
     new = numpy.ones(len(rows), bool)
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     starts = numpy.flatnonzero(new)
