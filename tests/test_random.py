@@ -5,6 +5,7 @@ import threading
 import zlib
 
 import pytest
+
 import strided
 from strided.arrays import array_of
 
