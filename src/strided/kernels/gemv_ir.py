@@ -114,21 +114,23 @@ def axpy(kind: Kind, attributes: str) -> Function:
     f = Function("sums", arguments(kind), attributes + " noinline")
     sums = f.variable(f"[{SUMS} x {acc}]", align=64)
 
-    def pass_(m0, k0, rows, n0, n):
-        """Adds `rows` products to each sum of a row of Y; they are added up first, which keeps the rounding error of long sums down."""
-        x = [f.load(acc, f.at(acc, "%x", f.add(f.mul(m0, "%k"), f.add(k0, r)))) for r in range(rows)]
+    def pass_(m0, many, k0, rows, n0, n):
+        """Adds `rows` products to the sums of `many` rows of Y; they are added up first, which keeps the rounding error of long sums down."""
+        x = [[f.load(acc, f.at(acc, "%x", f.add(f.mul(f.add(m0, m), "%k"), f.add(k0, r)))) for r in range(rows)] for m in range(many)]
         base = [f.at(memory, "%b", f.add(n0, f.mul(f.add(k0, r), "%ld"))) for r in range(rows)]
-        row = f.at(acc, sums, f.mul(m0, "%chunk"))
+        row = [f.at(acc, sums, f.mul(f.add(m0, m), "%chunk")) for m in range(many)]
 
         def step(j, lanes, load):
             type_ = vector(acc, lanes)
-            place = f.at(acc, row, j)
-            total = None
+            totals = [None] * many
             for r in range(rows):
                 b = f.decode(kind.b, load(f.at(memory, base[r], j), lanes), lanes, t.half)
-                many = f.splat(acc, x[r], lanes)
-                total = f.times(acc, lanes, b, many) if total is None else f.fma(acc, lanes, b, many, total, t.fused)
-            f.store(type_, f.plus(acc, lanes, f.load(type_, place, SIZES[acc]), total), place, SIZES[acc])
+                for m in range(many):
+                    factor = f.splat(acc, x[m][r], lanes)
+                    totals[m] = f.times(acc, lanes, b, factor) if r == 0 else f.fma(acc, lanes, b, factor, totals[m], t.fused)
+            for m in range(many):
+                place = f.at(acc, row[m], j)
+                f.store(type_, f.plus(acc, lanes, f.load(type_, place, SIZES[acc]), totals[m]), place, SIZES[acc])
 
         plain = lambda p, lanes: f.load(vector(memory, lanes), p, SIZES[memory])
         whole = f.mul(f.div(n, w), w)
@@ -142,15 +144,19 @@ def axpy(kind: Kind, attributes: str) -> Function:
             with f.loop(whole, n) as j:
                 step(j, 1, plain)
 
+    pairs = f.mul(f.div("%m", 2), 2)
     with f.loop(0, "%n", "%chunk") as n0:
         n = f.min("%chunk", f.sub("%n", n0))
         with f.loop(0, f.mul("%m", "%chunk")) as j:
             f.store(acc, "0.0" if is_float(acc) else "0", f.at(acc, sums, j))
         full = f.mul(f.div("%k", ROWS), ROWS)
-        with f.loop(0, full, ROWS) as k0, f.loop(0, "%m") as m0:
-            pass_(m0, k0, ROWS, n0, n)
+        with f.loop(0, full, ROWS) as k0:
+            with f.loop(0, pairs, 2) as m0:
+                pass_(m0, 2, k0, ROWS, n0, n)
+            with f.loop(pairs, "%m") as m0:
+                pass_(m0, 1, k0, ROWS, n0, n)
         with f.loop(full, "%k") as k0, f.loop(0, "%m") as m0:
-            pass_(m0, k0, 1, n0, n)
+            pass_(m0, 1, k0, 1, n0, n)
         with f.loop(0, "%m") as m0, f.loop(0, n) as j:
             put(f, kind, f.load(acc, f.at(acc, sums, f.add(f.mul(m0, "%chunk"), j))), m0, f.add(n0, j))
     return f

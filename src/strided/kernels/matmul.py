@@ -10,7 +10,8 @@ from .gemm_ir import Kind, Tile
 from .gemm_text import SIZES, TYPES
 
 DTYPES = frozenset(TYPES)
-THREAD_GRAIN = 1 << 17  # multiply-adds a part should have at least
+THREAD_GRAIN = 1 << 19  # multiply-adds a part should have at least: some microseconds, what waking a thread costs
+READ_GRAIN = 1 << 16  # the same where reading the matrix is the cost, in elements
 FEW, MANY = 8, 4096  # up to so many rows (or columns) of C and from so many elements of the other operand, that one is read in place instead of packed
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
 
@@ -126,12 +127,12 @@ def _compiled(*key, text):
 def _gemv(kind, form, p, threads):
     address = _compiled(form, kind, text=lambda: gemv_ir.gemv_module(kind, form, jit.host().attributes))
     # Reading the matrix is the cost; columns are shared out in multiples of a cache line.
-    parts = native.parts_for(p.work, THREAD_GRAIN) if threads else 1
+    parts = native.parts_for(p.batch * p.n * p.k, READ_GRAIN) if threads else 1
     cols = p.n
     if parts > p.batch:
         cols = max(64, _round_up(-(-p.n * p.batch // parts), 64))
     items = p.batch * -(-p.n // cols) if p.n else 0
-    chunk = gemv_ir.SUMS // 4 if p.m == 1 else gemv_ir.SUMS // 16
+    chunk = gemv_ir.SUMS // 4 if p.m == 1 else gemv_ir.SUMS // 8
     words = [p.m, p.n, p.k, items, cols, chunk, 1 + p.swapped, 2 - p.swapped, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, len(p.sizes), *p.batch_words()]
     return address, max(1, min(parts, items)), words
 
