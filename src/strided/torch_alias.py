@@ -25,6 +25,7 @@ RENAMED = {
     "utils.data.dataloader": "data.loader",
     "utils.data.distributed": "data.sampler",
     "autograd.grad_mode": "autograd.modes",
+    "autograd.anomaly_mode": "autograd.anomaly",
     "amp.autocast_mode": "amp",
     "amp.grad_scaler": "amp",
 }

@@ -11,7 +11,7 @@ from operator import index
 from typing import Any
 
 from .. import errors
-from ..autograd import backward
+from ..autograd import backward, methods
 from ..autograd.graph import record_view
 from ..autograd.modes import STATE
 from ..dispatch import CONTEXT, HOOKS, hooked_call
@@ -391,3 +391,9 @@ def expand_as(input, other):
 def broadcast_to(input, *shape, size=None):
     """`input.expand(shape)`."""
     return expand(input, *shape, size=size)
+
+
+@operator("detach", view=True)
+def detach(input):
+    """The same memory without history: a tensor that requires no grad. Not counted as a view when it comes to writes in place: they go unrecorded."""
+    return methods.detach(check_tensor("detach", input))
