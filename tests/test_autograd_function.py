@@ -125,6 +125,25 @@ def test_dirty_view():
     assert h.tolist() == [2, 3] and x.grad.tolist() == [2, 1]
 
 
+def test_dirty_view_that_is_not_the_first_argument():
+    class AddInto(Function):
+        @staticmethod
+        def forward(ctx, source, scale, target):
+            ctx.mark_dirty(target)
+            ctx.scale = scale
+            return target.add_(source * scale)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.scale, None, g
+
+    x, w = leaf(1.0, 3.0), leaf(5.0)
+    h = x * 2
+    AddInto.apply(w, 10, h[1:])
+    (h * h).sum().backward()
+    assert h.tolist() == [2, 56] and x.grad.tolist() == [8, 224] and w.grad.tolist() == [1120]
+
+
 def test_non_differentiable_outputs():
     class Sorted(Function):
         @staticmethod

@@ -219,7 +219,7 @@ def _hang(node: BackwardCFunction, inputs: list[Tensor], outputs: tuple, records
         if not differentiable:
             out._node, out._nr, out._tracked = None, 0, False
         elif id(out) in dirty:
-            _rebase(node, out, number)
+            _rebase(node, out, number, inputs)
         else:
             out._node, out._nr, out._tracked = node, number, True
         hung.append(out)
@@ -243,7 +243,7 @@ def _check_dirty(dirty: tuple, given: dict, outputs: tuple) -> None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-def _rebase(node: BackwardCFunction, x: Tensor, number: int) -> None:
+def _rebase(node: BackwardCFunction, x: Tensor, number: int, inputs: list[Tensor]) -> None:
     if x._base is not None:
         if len(node.specs) > 1:
             raise RuntimeError(
@@ -252,7 +252,7 @@ def _rebase(node: BackwardCFunction, x: Tensor, number: int) -> None:
                 "Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a "
                 "second one that does the other operations)."
             )
-        rebase_view(node, x)
+        rebase_view(node, x, next(place for place, t in enumerate(inputs) if t is x))
         return
     before = x._node, x._nr
     x._node, x._nr, x._tracked = node, number, True

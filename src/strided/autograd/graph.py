@@ -365,14 +365,15 @@ def move_retained(x: Tensor, node: Node | None, number: int) -> None:
         hooks_of(x._node).retain[x._nr] = weakref.ref(x)
 
 
-def rebase_view(node: Node, x: Tensor) -> Node:
-    """x, a window of its base, was written by `node`: the base's new history is the old one with that window replaced."""
+def rebase_view(node: Node, x: Tensor, place: int = 0) -> Node:
+    """x, a window of its base and input `place` of `node`, was written by `node`: the base's new history is the old one with that window replaced."""
     base = x._base
     slices = CopySlices()
-    slices.inner = node
+    slices.inner, slices.place = node, place
     slices.base_spec = base.spec
     slices.view = x.spec, (x.ptr - base.ptr) // x.spec.dtype.itemsize
-    slices.edges = [gradient_edge(base), *node.edges[1:]]
+    slices.edges = list(node.edges)
+    slices.edges[place] = gradient_edge(base)
     slices.saves = ()
     slices.specs = base.spec
     slices.seq = next_sequence()
@@ -393,13 +394,15 @@ class CopySlices(Node):
         spec, (view, offset) = self.base_spec, self.view
         passed = empty(spec.shape, spec.dtype, spec.device, strides=spec.strides).copy_(grad)
         window = passed.as_strided(view.shape, view.strides, offset)
-        self.inner.needs = tuple([edge is not None for edge in self.edges])
-        first, *rest = as_tuple(self.inner.apply(window.clone()))
-        if first is None:
+        self.inner.needs = self.needs
+        results = list(as_tuple(self.inner.apply(window.clone())))
+        through = results[self.place]
+        if through is None:
             window.zero_()
         else:
-            window.copy_(first)
-        return (passed, *rest)
+            window.copy_(through)
+        results[self.place] = passed
+        return tuple(results)
 
     def release(self):
         self.inner.release()
