@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from side_by_side import pair, processes, row  # noqa: E402
+from side_by_side import pair, processes, row
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 

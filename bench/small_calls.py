@@ -10,7 +10,7 @@ import torch
 import strided
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from side_by_side import pair, row  # noqa: E402
+from side_by_side import pair, row
 
 
 def make(lib):

@@ -39,5 +39,5 @@ merged = merged.view(B, T, D)                           # [B, T, D]     heads an
 out = merged @ w_out                                    # [B, T, D]
 
 print("output", tuple(out.shape), out.dtype)
-print("mean %.4f, standard deviation %.4f" % (out.mean().item(), out.std().item()))
-print("attention of the last token sums to %.4f" % weights[0, 0, -1].sum().item())
+print(f"mean {out.mean().item():.4f}, standard deviation {out.std().item():.4f}")
+print(f"attention of the last token sums to {weights[0, 0, -1].sum().item():.4f}")

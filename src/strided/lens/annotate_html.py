@@ -105,7 +105,9 @@ def _note(o: dict[str, Any]) -> str:
 
 def _warnings(totals: dict[str, Any]) -> str:
     items = [f'<li class="bad">line {s["line"]}: {escape(s["what"])}</li>' for s in totals["suspicious"]]
-    items += [f'<li class="copy">line {c["line"]}: {escape(c["operator"])}, {bytes_text(c["bytes"])}: {escape(c["why"])}</li>' for c in totals["copies_that_could_be_views"]]
+    items += [
+        f'<li class="copy">line {c["line"]}: {escape(c["operator"])}, {bytes_text(c["bytes"])}: {escape(c["why"])}</li>' for c in totals["copies_that_could_be_views"]
+    ]
     return f"<h2>Worth a look</h2><ul>{''.join(items)}</ul>" if items else ""
 
 

@@ -2,8 +2,8 @@
 
 `strided.ops.<name>` is the public function of an operator (nn and optim call operators through here).
 """
-from . import elementwise, pointwise, table  # noqa: F401, I001
-from . import shape, create, reduce, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy  # noqa: F401
+from . import elementwise, pointwise, table
+from . import shape, create, reduce, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy
 from .table import TABLE
 
 table.install_methods()

@@ -61,9 +61,26 @@ pointwise("frac", lambda x: x - E.trunc(x))
 pointwise("deg2rad", lambda x: x * (math.pi / 180), kind="float")
 pointwise("rad2deg", lambda x: x * (180 / math.pi), kind="float")
 pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x == 0, 1.0, x) * math.pi)), kind="float")
-pointwise("logaddexp", lambda x, y: E.where(x == y, E.maximum(x, y) + math.log(2.0), E.maximum(x, y) + E.log1p(E.exp(-abs(x - y)))), kind="float", inplace=False, gradient=(lambda g, x, y, r: g * E.exp(x - r), lambda g, x, y, r: g * E.exp(y - r)))  # fmt: skip
-pointwise("logaddexp2", lambda x, y: E.where(x == y, E.maximum(x, y) + 1.0, E.maximum(x, y) + E.log2(1 + E.exp2(-abs(x - y)))), kind="float", inplace=False, gradient=(lambda g, x, y, r: g * E.exp2(x - r), lambda g, x, y, r: g * E.exp2(y - r)))  # fmt: skip
-pointwise("xlogy", lambda x, y: E.where(E.isnan(y), y, E.where(x == 0, 0.0, x * E.log(y))), kind="float", gradient=(lambda g, x, y, r: g * E.where((x == 0) & (y <= 0), 0.0, E.log(y)), lambda g, x, y, r: g * x / y))
+pointwise(
+    "logaddexp",
+    lambda x, y: E.maximum(x, y) + E.where(x == y, math.log(2.0), E.log1p(E.exp(-abs(x - y)))),  # x == y: infinities would leave inf - inf
+    kind="float",
+    inplace=False,
+    gradient=(lambda g, x, y, r: g * E.exp(x - r), lambda g, x, y, r: g * E.exp(y - r)),
+)
+pointwise(
+    "logaddexp2",
+    lambda x, y: E.maximum(x, y) + E.where(x == y, 1.0, E.log2(1 + E.exp2(-abs(x - y)))),
+    kind="float",
+    inplace=False,
+    gradient=(lambda g, x, y, r: g * E.exp2(x - r), lambda g, x, y, r: g * E.exp2(y - r)),
+)
+pointwise(
+    "xlogy",
+    lambda x, y: E.where(E.isnan(y), y, E.where(x == 0, 0.0, x * E.log(y))),
+    kind="float",
+    gradient=(lambda g, x, y, r: g * E.where((x == 0) & (y <= 0), 0.0, E.log(y)), lambda g, x, y, r: g * x / y),
+)
 _nan_to_num = Pointwise("nan_to_num", lambda x, n, p, m: E.where(E.isnan(x), n, E.where(E.isinf(x), E.where(x > 0, p, m), x)), 4, node="NanToNum")
 _nan_to_num.gradient = lambda i: (lambda g, x, n, p, m, y: E.where(E.isnan(x) | E.isinf(x), 0.0, g)) if i == 0 else None
 _logit = Pointwise("logit", lambda x: E.log(x / (1 - x)), 1, kind="float", node="Logit")
@@ -525,7 +542,8 @@ def _install_dunders() -> None:
     for name, op, fast in (("add", "add", Tensor.__add__), ("sub", "sub", Tensor.__sub__), ("mul", "mul", call["mul"]), ("truediv", "true_divide", call["true_divide"])):
         _fast_dunder(name, fast, call[op])
         setattr(Tensor, f"__i{name}__", _inplace_dunder({"truediv": call["div_"]}.get(name, call[op + "_"] if op + "_" in call else call["div_"])))
-    for name, op in (("floordiv", "floor_divide"), ("mod", "remainder"), ("pow", "pow"), ("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitwise_xor"), ("lshift", "bitwise_left_shift"), ("rshift", "bitwise_right_shift")):
+    plain = "floordiv:floor_divide mod:remainder pow:pow and:bitwise_and or:bitwise_or xor:bitwise_xor lshift:bitwise_left_shift rshift:bitwise_right_shift"
+    for name, op in (pair.split(":") for pair in plain.split()):
         _dunder(name, call[op], call[op])
         setattr(Tensor, f"__i{name}__", _inplace_dunder(call[op + "_"]))
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
