@@ -11,11 +11,13 @@ from typing import Any
 from .. import dtypes
 from ..autograd import backward, check_inplace, record, record_inplace, tracking
 from ..autograd.graph import record_view
+from ..autograd.modes import STATE
+from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..layout import Layout
 from ..tensor import Tensor, wrap
 from . import indexing
 from .create import as_tensor, scalar_tensor, tensor
-from .elementwise import check_overlap, self_copy, sum_to
+from .elementwise import assign, check_overlap, self_copy, sum_to
 from .masks import masked_scatter
 from .table import TABLE, operator
 from .views import AliasBackward0, remember
@@ -36,8 +38,6 @@ def _window_gradient(node, g):
 
 
 def _placed(g, node):
-    from .table import assign
-
     spec = node.base_spec
     out = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device)
     assign(_same_window(out, node), g)
@@ -152,28 +152,50 @@ def _window(self, token, key):
     if plan is None:
         plan = remember(spec, token, _plan(spec, key))
     new, moved, last = plan
+    return _noted(self, new, moved, last, key)
+
+
+def _noted(self, new, moved, last, key):
+    """The window of `self` with spec `new`, `moved` bytes from its start, noted by autograd (see graph.record_view; the usual case is inline here)."""
     t = _new(Tensor)
-    t.spec, t.mem, t.ptr = new, self.mem, self.ptr + moved
-    if self._tracked or self._base is not None:
-        record_view(_NODES[last], self, t, base_spec=spec, window=new, moved=moved, key=key)
+    t.spec = new
+    mem = t.mem = self.mem
+    t.ptr = self.ptr + moved
+    if self._tracked or self._base is not None or not STATE.grad_enabled or self._inference:
+        record_view(_NODES[last], self, t, base_spec=self.spec, window=new, moved=moved, key=key)
     else:
-        record_view(_NODES[last], self, t)
+        t._base = self
+        if version := mem.version:
+            t._seen = version
     return t
+
+
+def _row(self, position: int):
+    """self[position]: one plan serves every position."""
+    spec = self.spec
+    plan = spec.cache.get("[int]")
+    if plan is None:
+        new, _, _ = _plan(spec, (position,))
+        plan = remember(spec, "[int]", (new, spec.shape[0], spec.strides[0] * spec.itemsize))
+    new, size, step = plan
+    if -size <= position < size:
+        return _noted(self, new, (position + size if position < 0 else position) * step, "select", (position,))
+    raise IndexError(f"index {position} is out of bounds for dimension 0 with size {size}")
 
 
 def _basic(self, key):
     """The window for `key` if it is made of ints, slices, None and ... alone, else None."""
     kind = type(key)
     if kind is int:
-        return _window(self, ("[]", key), (key,))
+        return _row(self, key)
     if kind is tuple:
-        tokens = []
+        tokens = ["[]"]
         for item in key:
             token = _token(item)
             if token is None:
                 return None
             tokens.append(token)
-        return _window(self, ("[]", *tokens), key)
+        return _window(self, tuple(tokens), key)
     token = _token(key)
     return None if token is None else _window(self, ("[]", token), (key,))
 
@@ -187,11 +209,31 @@ def getitem(self, key):
 
     Raises IndexError for what is out of bounds, too many indices, or masks of another shape.
     """
+    return _getitem(self, key)
+
+
+def _getitem(self, key):
     found = _basic(self, key)
     if found is not None:
         return found
+    if type(key) is Tensor and key.ndim and self.ndim and key.dtype in _INDEX_DTYPES:
+        return _index(self, ((0, key),))
     window, indices = _split_key(self, key)
     return window if indices is None else _index(window, indices)
+
+
+_entry = TABLE["__getitem__"]
+
+
+def _getitem_call(self, key):
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked_call(_entry, _getitem, (self, key), {})
+    return _getitem(self, key)
+
+
+_getitem_call.__name__ = _getitem_call.__qualname__ = "__getitem__"
+_getitem_call.__doc__ = getitem.__doc__
+_entry.call = getitem = _getitem_call  # the same without the decorator's *args: indexing is the most frequent call of all
 
 
 def _as_tuple(key) -> tuple:
@@ -243,17 +285,20 @@ def _split_key(self, key):
             place += 1
         else:
             basic.append(item)
-    window = _basic(self, tuple(basic)) if basic else self
+    if all(item is Ellipsis or type(item) is slice and item == _EVERYTHING for item in basic):
+        return (self if tensors else _basic(self, Ellipsis)), tensors or None
+    window = _basic(self, tuple(basic))
     if window is None:
         window = _window_of(self, tuple(basic))
     return window, tensors or None
 
 
+_EVERYTHING = slice(None)
+
+
 def _window_of(self, basic):
-    spec, moved, last = _plan(self.spec, basic)
-    t = wrap(spec, self.mem, self.ptr + moved)
-    record_view(_NODES[last], self, t, base_spec=self.spec, window=spec, moved=moved, key=basic)
-    return t
+    new, moved, last = _plan(self.spec, basic)
+    return _noted(self, new, moved, last, basic)
 
 
 def _dims_taken(item) -> int:
@@ -462,7 +507,13 @@ def setitem(self, key, value):
             value = _without_leading_ones(value)
             if value.shape != window.shape:
                 value.spec.layout.expand(window.shape)  # raises PyTorch's sentence where it does not broadcast
-            TABLE["copy_"].call(window, value)
+            if tracking(window, value) or value.is_meta:
+                TABLE["copy_"].call(window, value)
+            else:
+                check_inplace(window, value)
+                check_overlap(window)
+                assign(window, value)
+                window.mem.version += 1
         else:
             TABLE["fill_"].call(window, value)
         return

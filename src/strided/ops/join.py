@@ -12,6 +12,7 @@ from ..kernels.native import new_storage
 from ..layout import Layout, wrap_dim
 from ..tensor import Spec, Tensor, wrap
 from .table import TABLE, operator
+from .views import remember
 
 _plans = PlanCache()
 
@@ -217,11 +218,14 @@ def column_stack(tensors):
 # ---- cutting ---------------------------------------------------------------------------------------------------------------------
 
 
-def _windows(input, layouts, node, **attrs):
-    """Several windows of one tensor, recorded together."""
-    spec = input.spec
-    views = tuple([wrap(spec.with_layout(layout), input.mem, input.ptr + offset * spec.itemsize) for layout, offset in layouts])
-    record_view(node, input, views, **attrs)
+def _windows(input, key, layouts, node, dim):
+    """Several windows of one tensor, recorded together. `layouts()`: (layout, offset in elements) of each; their specs are cached under `key`."""
+    spec, mem, start = input.spec, input.mem, input.ptr
+    plan = spec.cache.get(key)
+    if plan is None:
+        plan = remember(spec, key, [(spec.with_layout(layout), offset * spec.itemsize) for layout, offset in layouts()])
+    views = tuple([wrap(new, mem, start + moved) for new, moved in plan])
+    record_view(node, input, views, dim=dim)
     return views
 
 
@@ -231,11 +235,13 @@ def _filled(grads, specs):
 
 
 def _cut(input, dim, sizes, node):
-    at, layouts = 0, []
-    for size in sizes:
-        layouts.append(input.spec.layout.narrow(dim, at, size))
-        at += size
-    return _windows(input, layouts, node, dim=dim)
+    def layouts():
+        at = 0
+        for size in sizes:
+            yield input.spec.layout.narrow(dim, at, size)
+            at += size
+
+    return _windows(input, ("split", dim, tuple(sizes)), layouts, node, dim)
 
 
 def _joined_back(node, *grads):
@@ -344,9 +350,7 @@ def unbind(input, dim=0):
     n = spec.shape[dim]
     if n == 0:
         return ()
-    smaller, _ = spec.layout.select(dim, 0)
-    step = spec.strides[dim]
-    return _windows(input, [(smaller, i * step) for i in range(n)], UnbindBackward0, dim=dim)
+    return _windows(input, ("unbind", dim), lambda: [spec.layout.select(dim, i) for i in range(n)], UnbindBackward0, dim)
 
 
 @backward("Unbind")
