@@ -2,6 +2,7 @@
 import collections.abc as abc
 
 from .. import ops
+from ..ops.data import as_tensor
 from ..dtypes import float64
 from ..tensor import Tensor
 
@@ -46,8 +47,8 @@ def _collate_numpy(batch, first):
     if first.dtype.kind in "SUO":
         raise TypeError(_WRONG.format(first.dtype))
     if first.ndim == 0:
-        return ops.as_tensor(batch)
-    return ops.stack([ops.as_tensor(array) for array in batch])
+        return as_tensor(batch)
+    return ops.stack([as_tensor(array) for array in batch])
 
 
 def _collate_tensors(batch, *, collate_fn_map=None):
@@ -80,7 +81,7 @@ def default_convert(data):
     if isinstance(data, (Tensor, str, bytes)):
         return data
     if type(data).__module__ == "numpy":
-        return data if data.dtype.kind in "SUO" else ops.as_tensor(data)
+        return data if data.dtype.kind in "SUO" else as_tensor(data)
     if isinstance(data, abc.Mapping):
         return type(data)({key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple):

@@ -289,6 +289,8 @@ class _WorkersIterator(_Iterator):
             value = unpack(packed)
             if isinstance(value, StreamEnded):
                 self.active[value.worker_id] = False
+                # What else it was asked for will not come.
+                self.who = {number: i for number, i in self.who.items() if i != value.worker_id}
                 if not self.loader.persistent_workers:
                     self.queues[value.worker_id].put(None)
                 self._ask()
@@ -301,10 +303,12 @@ class _WorkersIterator(_Iterator):
     def _next_packed(self):
         """The next batch in order, or with in_order=False whichever comes first."""
         while True:
-            if self.wanted in self.ready and self.loader.in_order:
+            while self.wanted < self.sent and self.wanted not in self.who and self.wanted not in self.ready:
+                self.wanted += 1  # asked of a worker whose stream ended
+            if self.wanted in self.ready:
                 self.wanted += 1
                 return self.ready.pop(self.wanted - 1)
-            if not self.who:
+            if not self.who:  # nothing is under way, and nothing came early: the pass is over
                 if not self.loader.persistent_workers:
                     self.close()
                 raise StopIteration

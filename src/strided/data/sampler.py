@@ -3,6 +3,7 @@ import itertools
 
 from .. import ops
 from ..dtypes import float64, int64
+from ..ops.data import as_tensor
 from ..ops.generator import Generator
 
 
@@ -98,7 +99,7 @@ class WeightedRandomSampler(Sampler):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        weights = ops.as_tensor(weights, dtype=float64)
+        weights = as_tensor(weights, dtype=float64)
         if weights.dim() != 1:
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(weights.shape)}")
         self.weights = weights

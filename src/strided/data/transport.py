@@ -9,7 +9,6 @@ import os
 import pickle
 import tempfile
 
-from ..ops import contiguous
 from ..tensor import Spec, Tensor, wrap
 
 SMALLEST = 1 << 16  # below this many bytes a tensor goes through the pipe
@@ -32,7 +31,7 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value):
         if not isinstance(value, Tensor) or value.is_meta or value.nbytes < SMALLEST or value.grad_fn is not None:
             return NotImplemented
-        flat = contiguous(value.detach())
+        flat = value.detach().contiguous()
         start = flat.ptr - flat.mem.data
         place = self.size
         self.parts.append((place, memoryview(flat.mem)[start : start + flat.nbytes]))

@@ -3,6 +3,7 @@
 Holds the handle that removes a hook, the registration methods that `Module` inherits and the slow path of `Module.__call__`. The fast path
 (no hook anywhere) and everything else about a module is in module.py.
 """
+import warnings
 import weakref
 
 from ..autograd.function import Function
@@ -279,6 +280,10 @@ class _BackwardHooks:
                 full = changed if isinstance(changed, tuple) else (changed,)
         self.grad_output = full
         if self.full and not self.input_places:  # no input takes a gradient: there will be no later moment
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients.",
+                stacklevel=2,
+            )
             self.run_full((None,) * self.input_count)
         return [full[i] for i in places]
 

@@ -44,23 +44,47 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Normal numbers restricted to [a, b]: the inverse CDF of uniform numbers."""
+    """Normal numbers restricted to [a, b], by drawing again what falls outside."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
             stacklevel=2,
         )
+    if tensor.is_meta:
+        return tensor
 
     def cdf(x):
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
-    low, high = cdf((a - mean) / std), cdf((b - mean) / std)
     with no_grad():
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        if cdf(b) - cdf(a) > 0.3:
+            return _redraw_outside(tensor, mean, std, a, b, generator)
+        return _accept_uniform(tensor, mean, std, a, b, generator)
+
+
+def _redraw_outside(tensor, mean, std, a, b, generator):
+    """Normal numbers; while any is outside [a, b], a whole new draw takes the place of those that are."""
+    low, high = (tensor.new_tensor(bound).item() for bound in (a, b))  # as the dtype represents them
+    tensor.normal_(mean, std, generator=generator)
+    while True:
+        outside = (tensor < low) | (tensor > high)
+        if not outside.any():
+            return tensor
+        fresh = ops.empty_like(tensor).normal_(mean, std, generator=generator)
+        tensor.copy_(ops.where(outside, fresh, tensor))
+
+
+def _accept_uniform(tensor, mean, std, a, b, generator):
+    """Uniform numbers, each accepted with the density's share of its peak within [a, b] (for intervals far out in the tail)."""
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    pending = None
+    while pending is None or pending.any():
+        candidates = ops.empty_like(tensor).uniform_(a, b, generator=generator)
+        tensor.copy_(candidates if pending is None else ops.where(pending, candidates, tensor))
+        density = candidates.sub(mean).div(std).pow(2).mul(-0.5).sub(peak)
+        rejected = ops.empty_like(tensor).uniform_(generator=generator).log() > density
+        pending = rejected if pending is None else pending & rejected
+    return tensor
 
 
 def constant_(tensor, val):
