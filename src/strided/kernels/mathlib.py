@@ -12,11 +12,11 @@ float64: 12 000 values against 40 digits; on a host with fused multiply-add):
     acosh    1.83  1.64    erf      1.01  0.97    log1p    1.56  1.21
     asin     1.35  1.45    erfc     1.47  libm    log2     1.32  1.02
     asinh    1.81  1.50    erfinv   1.95  1.56    pow      0.50  libm
-    atan     1.26  1.39    exp      0.98  0.91    sin      1.56  libm
+    atan     1.26  1.39    exp      0.87  0.91    sin      1.56  libm
     atan2    1.50  1.35    exp2     0.80  0.68    sinh     1.57  1.51
     atanh    1.95  1.50    expm1    1.47  1.67    tan      1.86  libm
-    cos      1.55  libm    lgamma   0.50  libm    tanh     1.29  1.16
-    cosh     1.42  1.23    log      0.84  0.78
+    cos      1.55  libm    lgamma   0.50  libm    tanh     1.34  1.16
+    cosh     1.29  1.23    log      0.84  0.78
 
 (digamma in float64: 1e-15 absolute.)
 """
@@ -24,20 +24,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import llvmlite.binding as llvm
+
+from . import jit
 from .mathlib_common import COMMON
 from .mathlib_single import DOUBLE as DOUBLE_ONLY
 from .mathlib_single import SINGLE
 from .scalar import Code, Value, call
 
+SCALEF = llvm.llvm_version_info[0] >= 22  # the first LLVM that turns llvm.ldexp into AVX-512's instruction, not into calls of libm
 BINARY = frozenset({"atan2", "pow", "fmod"})
 LIBM = frozenset({"sin", "cos", "tan", "erfc", "pow", "fmod", "lgamma"})  # float64 through libm: exact reduction and range matter more than speed there
 FLOAT: dict[str, Callable[..., Value]] = {**COMMON, **SINGLE}
 DOUBLE: dict[str, Callable[..., Value]] = {**COMMON, **DOUBLE_ONLY}
 
 
-def define(name: str, function: Callable[..., Value], type: str, suffix: str, use_fma: bool) -> str:
+def define(name: str, function: Callable[..., Value], type: str, suffix: str, host: jit.Host) -> str:
     """`function` as the text of an internal function `@m_name_suffix`."""
-    code = Code(use_fma)
+    code = Code(host.fma, scalef=SCALEF and "+avx512f" in host.features and "+avx512vl" in host.features)
     names = ("%x", "%y") if name in BINARY else ("%x",)
     result = function(*(Value(code, n, type) for n in names))
     arguments = ", ".join(f"{type} {n}" for n in names)
@@ -50,13 +54,11 @@ def definitions(names: Iterable[str], type: str) -> str:
 
     Raises NotImplementedError for a name that has no definition in that type.
     """
-    from . import jit
-
-    use_fma = jit.host().fma
+    host = jit.host()
     names = sorted(set(names))
     libm = sorted({n for name in names for n in _libm_calls(name, type)})
     declared = "".join(f"declare double @{n}({'double, double' if n in BINARY else 'double'})\n" for n in libm)
-    return declared + "\n".join(_definition(name, type, use_fma) for name in names)
+    return declared + "\n".join(_definition(name, type, host) for name in names)
 
 
 def _libm_calls(name: str, type: str) -> tuple[str, ...]:
@@ -65,11 +67,11 @@ def _libm_calls(name: str, type: str) -> tuple[str, ...]:
     return ()
 
 
-def _definition(name: str, type: str, use_fma: bool) -> str:
+def _definition(name: str, type: str, host: jit.Host) -> str:
     if type == "f32" and name in FLOAT:
-        return define(name, FLOAT[name], "float", "f32", use_fma)
+        return define(name, FLOAT[name], "float", "f32", host)
     if type == "f64" and name in DOUBLE:
-        return define(name, DOUBLE[name], "double", "f64", use_fma)
+        return define(name, DOUBLE[name], "double", "f64", host)
     if type == "f64" and name in LIBM:
-        return define(name, lambda *args: call(name, *args), "double", "f64", use_fma)
+        return define(name, lambda *args: call(name, *args), "double", "f64", host)
     raise NotImplementedError(f"no {type} definition of {name!r}; there are {', '.join(sorted(FLOAT))}")

@@ -35,13 +35,21 @@ def exp_minus_1(r: Value) -> Value:
     return fma(polynomial(r, *facts(r).exp), r * r, r)
 
 
+def exp_small(r: Value) -> Value:
+    """exp(r) on |r| <= ln(2)/2."""
+    return polynomial(r, *facts(r).exp, 1.0, 1.0)
+
+
 def power_of_two(x: Value, biased: Value) -> Value:
     """2^(biased - bias); higher bits of `biased` fall off."""
     return (biased << facts(x).bits).floating()
 
 
 def scale(p: Value, n: Value) -> Value:
-    """p·2^n (n biased twice) in two exact halves, so that only the last multiplication rounds into the subnormals or overflows."""
+    """p·2^n, n as `power_parts` gives it: one instruction, or two exact halves, so that only the last multiplication rounds into the subnormals or overflows."""
+    if p.code.scalef and p.type == "float":
+        n = n - facts(p).magic_bits
+        return p.code.emit(p.type, f"call float @llvm.ldexp.f32.i32(float {p.name}, i32 {n.name})")
     half = n >> 1
     return p * power_of_two(p, half) * power_of_two(p, n - half)
 
@@ -49,13 +57,13 @@ def scale(p: Value, n: Value) -> Value:
 def exp(x: Value) -> Value:
     least, most = facts(x).exp_range
     r, n = power_parts(at_least(at_most(x, most), least))
-    return scale(exp_minus_1(r) + 1.0, n)
+    return scale(exp_small(r), n)
 
 
 def exp_normal(x: Value) -> Value:
     """exp where the result is known to be a normal number: one scaling."""
     r, n = power_parts(x)
-    return (exp_minus_1(r) + 1.0) * power_of_two(x, n - facts(x).bias)
+    return exp_small(r) * power_of_two(x, n - facts(x).bias)
 
 
 def exp2(x: Value) -> Value:
@@ -79,7 +87,7 @@ def expm1(x: Value) -> Value:
 def half_exp(a: Value) -> Value:
     """exp(a)/2, in range as long as the half is."""
     r, n = power_parts(at_most(a, facts(a).cosh_most))
-    return scale(exp_minus_1(r) + 1.0, n - 1)
+    return scale(exp_small(r), n - 1)
 
 
 def sinh(x: Value) -> Value:

@@ -43,10 +43,15 @@ def constant(value: float | int, type: str) -> str:
 
 
 class Code:
-    """Instructions in order. `fma` says whether the host fuses: elsewhere `llvm.fma` would be a call into libm, once an element."""
+    """Instructions in order.
 
-    def __init__(self, fma: bool = True):
+    fma: whether the host fuses; elsewhere `llvm.fma` would be a call into libm, once an element. scalef: whether p·2^n is one instruction
+    (AVX-512), through `llvm.ldexp`.
+    """
+
+    def __init__(self, fma: bool = True, scalef: bool = False):
         self.lines: list[str] = []
+        self.scalef = scalef
         self.fma_name = "fma" if fma else "fmuladd"
         self.count = 0
 
