@@ -202,38 +202,46 @@ def verdict_text(entry: dict[str, Any]) -> str:
     kinds = entry["kinds"]
     if len(kinds) == 1:
         return VERDICTS[entry["kind"]]
-    return ", ".join(f"{VERDICTS[k]} ×{n}" for k, n in kinds.items())
+    counts: dict[str, int] = {}
+    for kind, n in kinds.items():
+        counts[VERDICTS[kind]] = counts.get(VERDICTS[kind], 0) + n
+    return ", ".join(f"{verdict} ×{n}" for verdict, n in counts.items())
 
 
 def folded_summary(operators: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Operators as they are, but those that library code ran on this line's behalf as one entry each phase when there are more than three."""
-    result = [o for o in operators if not o.get("in_library") and o.get("phase") != "backward"]
-    for phase in (None, "backward"):
-        group = [o for o in operators if (o.get("in_library") or phase) and o.get("phase") == phase]
+    groups = {phase: [o for o in operators if (o.get("in_library") or phase) and o.get("phase") == phase] for phase in (None, "backward")}
+    result = []
+    for o in operators:
+        phase = o.get("phase")
+        group = groups[phase] if o.get("in_library") or phase else []
         if len(group) <= 3:
-            result += group
-            continue
-        counts: dict[str, int] = {}
-        for o in group:
-            counts[o["operator"]] = counts.get(o["operator"], 0) + o["calls"]
-        most = sorted(counts.items(), key=lambda item: -item[1])
-        names = ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in most[:5]) + (", …" if len(most) > 5 else "")
-        last = group[-1]
-        kinds: dict[str, int] = {}
-        for o in group:
-            for kind, n in o["kinds"].items():
-                kinds[kind] = kinds.get(kind, 0) + n
-        merged = {
-            **last, "operator": f"{sum(counts.values())} {'backward ' if phase else ''}operators", "detail": names, "kinds": kinds, "calls": 1,
-            "bytes_allocated": sum(o["bytes_allocated"] for o in group), "flops": sum(o["flops"] for o in group),
-        }  # fmt: skip
-        for key in ("reason", "shapes", "shape_count", "suspicious"):
-            merged.pop(key, None)
-        suspicious = next((o["suspicious"] for o in group if o.get("suspicious")), None)
-        if suspicious:
-            merged["suspicious"] = suspicious
-        result.append(merged)
+            result.append(o)
+        elif o is group[0]:
+            result.append(_merged(group, phase))
     return result
+
+
+def _merged(group: list[dict[str, Any]], phase: str | None) -> dict[str, Any]:
+    """Several operators as one entry: their sums, the last one's result, and which they were."""
+    counts: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+    for o in group:
+        counts[o["operator"]] = counts.get(o["operator"], 0) + o["calls"]
+        for kind, n in o["kinds"].items():
+            kinds[kind] = kinds.get(kind, 0) + n
+    most = sorted(counts.items(), key=lambda item: -item[1])
+    names = ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in most[:5]) + (", …" if len(most) > 5 else "")
+    merged = {
+        **group[-1], "operator": f"{sum(counts.values())} {'backward ' if phase else ''}operators", "detail": names, "kinds": kinds, "calls": 1,
+        "bytes_allocated": sum(o["bytes_allocated"] for o in group), "flops": sum(o["flops"] for o in group),
+    }  # fmt: skip
+    for key in ("reason", "shapes", "shape_count", "suspicious"):
+        merged.pop(key, None)
+    suspicious = next((o["suspicious"] for o in group if o.get("suspicious")), None)
+    if suspicious:
+        merged["suspicious"] = suspicious
+    return merged
 
 
 # ---- the terminal ---------------------------------------------------------------------------------------------------------------------
@@ -310,10 +318,9 @@ def _notes(entry: dict[str, Any], width: int) -> list[Any]:
     for o in folded_summary(entry["operators"]):
         verdict = verdict_text(o)
         style = _STYLES.get(VERDICTS[o["kind"]], "") if len(o["kinds"]) == 1 else ""
-        parts = [(o["operator"] + (f" ×{o['calls']}" if o["calls"] > 1 else ""), "bold")]
+        parts = [(o["operator"] + (f" ×{o['calls']}" if o["calls"] > 1 else ""), "bold"), (verdict, style)]
         if o["dtype"]:
             parts += [(shape_text(o), "default"), (o["dtype"], "dim"), ("strides (" + ", ".join(map(str, o["strides"])) + ")", "dim")]
-        parts.append((verdict, style))
         if o["bytes_allocated"]:
             parts.append(("+" + bytes_text(o["bytes_allocated"]), "default"))
         if o["flops"]:

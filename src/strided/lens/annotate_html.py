@@ -42,14 +42,14 @@ _CLASS = {"view": "view", "copy": "copy", "new": "new", "in place": "place"}
 def page(report: dict[str, Any]) -> str:
     """The whole HTML document for a report."""
     totals = report["totals"]
+    facts = (
+        ("FLOPs", flops_text(totals["flops"])),
+        ("peak memory", bytes_text(totals["peak_memory"])),
+        ("allocated in all", bytes_text(totals["bytes_allocated"])),
+        *((name, str(totals[name])) for name in ("operators", "views", "copies")),
+    )
     most = max((entry.get("flops", 0) for entry in report["lines"]), default=0)
-    cards = "".join(
-        f'<div class="card"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
-        for label, value in (
-            ("FLOPs", flops_text(totals["flops"])), ("peak memory", bytes_text(totals["peak_memory"])), ("allocated in all", bytes_text(totals["bytes_allocated"])),
-            ("operators", str(totals["operators"])), ("views", str(totals["views"])), ("copies", str(totals["copies"])),
-        )
-    )  # fmt: skip
+    cards = "".join(f'<div class="card"><b>{escape(value)}</b><span>{escape(label)}</span></div>' for label, value in facts)
     rows = "\n".join(_line(entry, most) for entry in _visible(report))
     title = escape(report["script"])
     return f"""<!doctype html>
@@ -87,10 +87,9 @@ def _line(entry: dict[str, Any], most: int) -> str:
 def _note(o: dict[str, Any]) -> str:
     verdict = VERDICTS[o["kind"]]
     calls = f' <span class="soft">×{o["calls"]}</span>' if o["calls"] > 1 else ""
-    parts = [f'<span class="op">{escape(o["operator"])}</span>{calls}']
+    parts = [f'<span class="op">{escape(o["operator"])}</span>{calls} <span class="tag {_CLASS[verdict]}">{escape(verdict_text(o))}</span>']
     if o["dtype"]:
         parts.append(f'<span class="num">{escape(shape_text(o))}</span> <span class="soft">{o["dtype"]} strides ({", ".join(map(str, o["strides"]))})</span>')
-    parts.append(f'<span class="tag {_CLASS[verdict]}">{escape(verdict_text(o))}</span>')
     numbers = [("+" + bytes_text(o["bytes_allocated"])) if o["bytes_allocated"] else "", flops_text(o["flops"]) if o["flops"] else ""]
     parts += [f'<span class="num">{n}</span>' for n in numbers if n]
     extra = ""
