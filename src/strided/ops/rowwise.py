@@ -145,7 +145,7 @@ def _layer_norm_results(input, normalized_shape, weight, bias, eps):
     return out, mean, rstd
 
 
-@operator("layer_norm", flops=lambda args, kwargs, result: 8 * args[0].numel(), method=False)
+@operator("layer_norm", flops=_layer_norm_flops, method=False)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes `normalized_shape` repeats; weight and bias have that shape."""
     return _layer_norm_results(input, normalized_shape, weight, bias, eps)[0]
