@@ -172,3 +172,36 @@ def test_page_is_self_contained(tmp_path):
 def test_threads_and_missing_file(tmp_path):
     done = subprocess.run([sys.executable, "-m", "strided", "annotate", str(tmp_path / "none.py")], capture_output=True, text=True)
     assert done.returncode == 2 and "No such file" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "count"),
+    [
+        ("torch.nn.functional.layer_norm(x, (8,), w, w)", 7 * 32),
+        ("torch.nn.functional.layer_norm(x, (8,))", 5 * 32),
+        ("torch.nn.functional.rms_norm(x, (8,), w)", 4 * 32),
+        ("torch.softmax(x, 1)", 4 * 32),
+        ("torch.nn.functional.gelu(x)", 5 * 32),
+        ("x.sum(1)", 32),
+        ("x.mean()", 32),
+        ("x @ x.t()", 2 * 4 * 4 * 8),
+        ("torch.nn.functional.linear(x, x, w[:4])", 2 * 4 * 4 * 8 + 16),
+        ("torch.einsum('ij,kj->ik', x, x)", 2 * 4 * 4 * 8),
+        ("torch.addmm(w[:4], x, x.t())", 2 * 4 * 4 * 8 + 16),
+        ("torch.bmm(x[None], x.t()[None])", 2 * 4 * 4 * 8),
+        ("x * 2 + 1", 64),
+        ("x > 0", 0),
+        ("x.clone()", 0),
+        ("torch.cat([x, x])", 0),
+        ("x.max(1)", 0),
+    ],
+)
+def test_flops(call, count):
+    import strided as torch
+    from strided import dispatch
+
+    x, w = torch.ones(4, 8), torch.ones(8)
+    found = []
+    with dispatch.listen(lambda event: found.append(event.flops)):
+        eval(call, {"torch": torch, "x": x, "w": w})
+    assert sum(found) == count
