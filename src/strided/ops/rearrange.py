@@ -14,9 +14,9 @@ from ..layout import Layout, result_strides, wrap_dim, wrap_dims
 from ..tensor import empty, wrap
 from .copies import flatten
 from .elementwise import self_copy
+from .partviews import diagonal, place_back, slice_
 from .table import assign, operator
 from .views import integer, integers
-from .windows import diagonal, place_back, slice_
 
 # ---- flips, rolls, rotations -------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Shape operators made of others: movedim, meshgrid, atleast, combinations, and the properties T, mT, H, mH. Importing it loads the whole family.
 
-The single views are in views.py and windows.py, copies in copies.py and rearrange.py, writes in writes.py.
+The single views are in views.py and partviews.py, copies in copies.py and rearrange.py, writes in writes.py.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from ..formats import channels_last, channels_last_3d, contiguous_format, memory
 from ..layout import broadcast_shapes as _common_shape
 from ..layout import wrap_dim
 from ..tensor import Tensor
-from . import copies, rearrange, views, windows, writes  # noqa: F401
+from . import copies, partviews, rearrange, twins, views, writes  # noqa: F401
 from .table import TABLE, operator
+from .twins import imag, real
 from .views import check_tensor, expand, integers, permute, transpose, unsqueeze, view
 
 # Plain functions and names that the package's top level takes from here, beside the operators.
 __all__ = [
-    "block_diag", "broadcast_shapes", "cartesian_prod", "channels_last", "channels_last_3d", "combinations", "contiguous_format", "memory_format", "preserve_format",
+    "block_diag", "imag", "real", "broadcast_shapes", "cartesian_prod", "channels_last", "channels_last_3d", "combinations", "contiguous_format", "memory_format", "preserve_format",
 ]  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from ..kernels.native import new_storage, read_scalar, wrap_storage
 from ..printing import tensor_format, tensor_repr
 from ..tensor import Tensor, empty_of, wrap
 from .create import spec_of
+from .partviews import select
 from .table import TABLE, operator
 from .views import check_tensor
-from .windows import select
 
 # ---- out of a tensor ------------------------------------------------------------------------------------------------------------
 

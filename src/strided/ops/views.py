@@ -1,7 +1,7 @@
 """View operators that show all elements in another shape or order: view, transpose, permute, squeeze, expand, … No element is touched.
 
 Holds their gradients, and what every view operator uses: the plan cached in the input's spec, the finishing of a view, the checks of arguments.
-Views of a part are in windows.py, copies (reshape's fallback, clone, repeat, …) in copies.py, combinations in shape.py.
+Views of a part are in partviews.py, copies (reshape's fallback, clone, repeat, …) in copies.py, combinations in shape.py.
 """
 
 from __future__ import annotations
