@@ -6,6 +6,7 @@ sweep over the row, a last sweep writes the outputs that have an element for eac
 """
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
 from .. import dtypes
@@ -26,6 +27,10 @@ class FoldPlan:
 
     def __init__(self, first, second=None, scratch=0, offsets=(), n_outs=1, kept=()):
         self.first, self.second, self.scratch, self.offsets, self.n_outs, self.kept = first, second, scratch, offsets, n_outs, kept
+
+    def caller(self):
+        """`launch_new` with as few Python frames as can be."""
+        return self.launch_new if self.second is not None else partial(native.launch_new, self.first)
 
     def launch(self, *slots) -> None:
         """Slots: output addresses, then inputs and parameters."""

@@ -461,7 +461,7 @@ class Across(Writer):
     """A kept dimension innermost: COLUMNS of its elements at a time."""
 
     def row(self, bases, counters):
-        b, low = self.b, self.low
+        b = self.b
         first, number = self.piece(counters)
         slow = b.mul(number, self.rest)
         base_position = b.mul(first, self.rest)
@@ -510,7 +510,7 @@ class Across(Writer):
         return env, address
 
     def _column(self, exprs, env, stored, c, address, access=""):
-        b, inner = self.b, dict(env)
+        inner = dict(env)
         for n, (array, type) in stored.items():
             if n not in inner:
                 inner[n] = self.low.load(type, self._slot(array, type, c), access)
@@ -535,7 +535,7 @@ class Across(Writer):
         known = {**self.scalars, **stored}
         constant = self.row_constant(exprs, known)
         inside = set(constant) | set(known)
-        used = {a for n in E.topological(exprs, stored) if n not in inside for a in n.args} | {e for e in exprs}
+        used = {a for n in E.topological(exprs, stored) if n not in inside for a in n.args} | set(exprs)
         wanted = [n for n in constant if n in used and n.op not in ("param", "constant")]
         if not wanted:
             return

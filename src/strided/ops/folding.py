@@ -15,6 +15,7 @@ from ..kernels.native import new_storage
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..tensor import Spec, Tensor, wrap
 
+_new = object.__new__
 _SCALAR = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64")}
 
 
@@ -57,6 +58,26 @@ class Fold:
         self.exprs = exprs if isinstance(exprs, tuple) else (exprs,)
         self.flops = sum(map(E.flops, self.exprs))
         self.plans = PlanCache()
+        self.calls = PlanCache()
+
+    def reduce(self, input: Tensor, dim: Any, keepdim: bool, dtype: dtypes.DType | None, resolve: Callable[..., Any]):
+        """(result, folded dimensions) for one operand and one output, found by the call's own arguments.
+
+        `resolve(input, dim, dtype)` checks them and gives (dims, result's dtype); it runs once for arguments of a kind.
+        """
+        try:
+            launch, spec, dims = self.calls[input.spec, dim, keepdim, dtype]
+        except (KeyError, TypeError):
+            dims, result = resolve(input, dim, dtype)
+            out = self((input,), dims, (result,), keepdim)
+            plan, (spec,) = self.plans[dims, keepdim, (result,), input.spec]
+            if plan is not None and not isinstance(dim, list):
+                self.calls.put((input.spec, dim, keepdim, dtype), (plan.caller(), spec, dims))
+            return out, dims
+        memory = launch(input.ptr)
+        t = _new(Tensor)
+        t.spec, t.mem, t.ptr = spec, memory, memory.data
+        return t, dims
 
     def __call__(self, operands: tuple, dims: tuple, dtypes: tuple, keepdim: bool = False):
         """The output, or a tuple of the outputs, unrecorded. `dtypes`: one an output."""

@@ -6,199 +6,21 @@ Gather, scatter and the index_* family along one dimension are in scatter.py.
 from __future__ import annotations
 
 from operator import index as as_index
-from typing import Any
 
 from .. import dtypes
 from ..autograd import backward, check_inplace, record, record_inplace, tracking
-from ..autograd.graph import record_view
-from ..autograd.modes import STATE
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..layout import Layout
 from ..tensor import Tensor, wrap
 from . import indexing
 from .create import as_tensor, scalar_tensor, tensor
 from .elementwise import assign, check_overlap, self_copy, sum_to
+from .item_windows import basic, noted, plan_of_key
 from .masks import masked_scatter
 from .table import TABLE, operator
-from .views import AliasBackward0, remember
 
-_new = object.__new__
 _KINDS = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
 _INDEX_DTYPES = (dtypes.int64, dtypes.int32, dtypes.bool_, dtypes.uint8)
-
-# ---- windows -------------------------------------------------------------------------------------------------------------------
-
-
-def _window_gradient(node, g):
-    """Zeros with g in the window that the key describes; where the window is the whole, g itself in the old shape."""
-    spec, window = node.base_spec, node.window
-    if window.numel == spec.numel and node.moved == 0 and spec.is_contiguous and window.is_contiguous:
-        return (TABLE["reshape"].call(g, spec.shape),)
-    return (_placed(g, node),)
-
-
-def _placed(g, node):
-    spec = node.base_spec
-    out = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device)
-    assign(_same_window(out, node), g)
-    if tracking(g):
-        record(PlacedBackward0, (g,), out, key=node.key)
-    return out
-
-
-def _same_window(out, node):
-    """The window of `out` (row-major) that `node.key` describes."""
-    spec, moved = _plan(out.spec, node.key)[:2]
-    return wrap(spec, out.mem, out.ptr + moved)
-
-
-@backward("PlacedBackward0")
-def PlacedBackward0(node, gg):
-    return (getitem(gg, node.key),)
-
-
-_NODES = {
-    "select": backward("Select")(_window_gradient),
-    "slice": backward("Slice")(_window_gradient),
-    "unsqueeze": backward("Unsqueeze")(_window_gradient),
-    "alias": AliasBackward0,
-}
-
-
-def _plan(spec, key: tuple):
-    """(spec of the window, bytes by which it starts later, last kind of step) for a tuple of ints, slices, None and ...; raises IndexError."""
-    shape, strides, offset, last, d = [], [], 0, "alias", 0
-    named = 0
-    for item in key:
-        named += item is not None and item is not Ellipsis
-    if named > spec.ndim:
-        if spec.ndim == 0 and all(item is None or item is Ellipsis or isinstance(item, int) for item in key):
-            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
-        if spec.ndim == 0:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        raise IndexError(f"too many indices for tensor of dimension {spec.ndim}")
-    seen = False
-    for item in key:
-        if item is None:
-            inner = spec.shape[d] * spec.strides[d] if d < spec.ndim else 1
-            shape.append(1)
-            strides.append(inner)
-            last = "unsqueeze"
-        elif item is Ellipsis:
-            for _ in range(0 if seen else spec.ndim - named):
-                shape.append(spec.shape[d])
-                strides.append(spec.strides[d])
-                d += 1
-            seen = True
-        elif isinstance(item, slice):
-            size = spec.shape[d]
-            start, stop, step = _bounds(item, size)
-            length = max(0, (stop - start + step - 1) // step)
-            if (start, length, step) != (0, size, 1):
-                last = "slice"
-            offset += start * spec.strides[d]
-            shape.append(length)
-            strides.append(spec.strides[d] * step)
-            d += 1
-        else:
-            size = spec.shape[d]
-            if not -size <= item < size:
-                raise IndexError(f"index {item} is out of bounds for dimension {d} with size {size}")
-            offset += (item + size if item < 0 else item) * spec.strides[d]
-            last = "select"
-            d += 1
-    shape.extend(spec.shape[d:])
-    strides.extend(spec.strides[d:])
-    return spec.with_layout(Layout.of(shape, strides)), offset * spec.itemsize, last
-
-
-def _bounds(item: slice, size: int):
-    step = 1 if item.step is None else _integer(item.step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    if step < 0:
-        raise ValueError("step must be greater than zero")
-    start, stop = (None if bound is None else _integer(bound) for bound in (item.start, item.stop))
-    return slice(start, stop, step).indices(size)
-
-
-def _integer(value) -> int:
-    try:
-        return as_index(value)
-    except TypeError:
-        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
-
-
-def _token(key) -> Any:
-    """A hashable stand-in for a key of ints, slices, None and ..., or None where it holds anything else (or a bool, which equals an int)."""
-    kind = type(key)
-    if kind is int:
-        return key
-    if kind is slice:
-        start, stop, step = key.start, key.stop, key.step
-        for bound in (start, stop, step):
-            if bound is not None and type(bound) is not int:
-                return None
-        return start, stop, step
-    if key is None or key is Ellipsis:
-        return kind
-    return None
-
-
-def _window(self, token, key):
-    """The window for a key whose token is known; `key` is a tuple."""
-    spec = self.spec
-    plan = spec.cache.get(token)
-    if plan is None:
-        plan = remember(spec, token, _plan(spec, key))
-    new, moved, last = plan
-    return _noted(self, new, moved, last, key)
-
-
-def _noted(self, new, moved, last, key):
-    """The window of `self` with spec `new`, `moved` bytes from its start, noted by autograd (see graph.record_view; the usual case is inline here)."""
-    t = _new(Tensor)
-    t.spec = new
-    mem = t.mem = self.mem
-    t.ptr = self.ptr + moved
-    if self._tracked or self._base is not None or not STATE.grad_enabled or self._inference:
-        record_view(_NODES[last], self, t, base_spec=self.spec, window=new, moved=moved, key=key)
-    else:
-        t._base = self
-        if version := mem.version:
-            t._seen = version
-    return t
-
-
-def _row(self, position: int):
-    """self[position]: one plan serves every position."""
-    spec = self.spec
-    plan = spec.cache.get("[int]")
-    if plan is None:
-        new, _, _ = _plan(spec, (position,))
-        plan = remember(spec, "[int]", (new, spec.shape[0], spec.strides[0] * spec.itemsize))
-    new, size, step = plan
-    if -size <= position < size:
-        return _noted(self, new, (position + size if position < 0 else position) * step, "select", (position,))
-    raise IndexError(f"index {position} is out of bounds for dimension 0 with size {size}")
-
-
-def _basic(self, key):
-    """The window for `key` if it is made of ints, slices, None and ... alone, else None."""
-    kind = type(key)
-    if kind is int:
-        return _row(self, key)
-    if kind is tuple:
-        tokens = ["[]"]
-        for item in key:
-            token = _token(item)
-            if token is None:
-                return None
-            tokens.append(token)
-        return _window(self, tuple(tokens), key)
-    token = _token(key)
-    return None if token is None else _window(self, ("[]", token), (key,))
-
 
 # ---- x[key] ----------------------------------------------------------------------------------------------------------------------
 
@@ -213,7 +35,7 @@ def getitem(self, key):
 
 
 def _getitem(self, key):
-    found = _basic(self, key)
+    found = basic(self, key)
     if found is not None:
         return found
     if type(key) is Tensor and key.ndim and self.ndim and key.dtype in _INDEX_DTYPES:
@@ -247,7 +69,7 @@ def _as_tuple(key) -> tuple:
 
 def _split_key(self, key):
     """(window for the ints, slices, None and ..., index tensors by its dimensions or None where there are none)."""
-    basic, tensors = [], []  # tensors: (place among the window's dimensions counted so far, tensor)
+    steps, tensors = [], []  # tensors: (place among the window's dimensions counted so far, tensor)
     items = [_resolved(self, item) for item in _as_tuple(key)]
     taken = sum(_dims_taken(item) for item in items)
     if taken > self.ndim:
@@ -257,48 +79,48 @@ def _split_key(self, key):
         if item is Ellipsis:
             if not spread:
                 place += self.ndim - taken
-                basic.append(item)
+                steps.append(item)
             spread = True
         elif item is None:
-            basic.append(item)
+            steps.append(item)
             place += 1
         elif isinstance(item, slice):
-            basic.append(item)
+            steps.append(item)
             place += 1
         elif isinstance(item, Tensor):
             if item.dtype in (dtypes.bool_, dtypes.uint8):
                 if item.ndim == 0:
-                    basic.append(None)
+                    steps.append(None)
                     tensors.append((place, item))
                     place += 1
                 else:
                     tensors.append((place, item))
-                    basic.extend([slice(None)] * item.ndim)
+                    steps.extend([slice(None)] * item.ndim)
                     place += item.ndim
             else:
                 tensors.append((place, item))
-                basic.append(slice(None))
+                steps.append(slice(None))
                 place += 1
         elif isinstance(item, bool):
-            basic.append(None)
+            steps.append(None)
             tensors.append((place, scalar_tensor(item, dtype=dtypes.bool_, device=self.device)))
             place += 1
         else:
-            basic.append(item)
-    if all(item is Ellipsis or type(item) is slice and item == _EVERYTHING for item in basic):
-        return (self if tensors else _basic(self, Ellipsis)), tensors or None
-    window = _basic(self, tuple(basic))
+            steps.append(item)
+    if all(item is Ellipsis or type(item) is slice and item == _EVERYTHING for item in steps):
+        return (self if tensors else basic(self, Ellipsis)), tensors or None
+    window = basic(self, tuple(steps))
     if window is None:
-        window = _window_of(self, tuple(basic))
+        window = _window_of(self, tuple(steps))
     return window, tensors or None
 
 
 _EVERYTHING = slice(None)
 
 
-def _window_of(self, basic):
-    new, moved, last = _plan(self.spec, basic)
-    return _noted(self, new, moved, last, basic)
+def _window_of(self, steps):
+    new, moved, last = plan_of_key(self.spec, steps)
+    return noted(self, new, moved, last, steps)
 
 
 def _dims_taken(item) -> int:
@@ -498,7 +320,7 @@ def setitem(self, key, value):
         if not key:
             return
         key = None
-    window = _basic(self, key)
+    window = basic(self, key)
     tensors = None
     if window is None:
         window, tensors = _split_key(self, key)

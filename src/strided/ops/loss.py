@@ -12,7 +12,7 @@ from ..kernels.map import build_map
 from ..layout import Layout
 from ..tensor import Spec, wrap
 from .folding import Fold, plain
-from .reduce import _logsumexp
+from .moments import _logsumexp
 from .rowwise import log_softmax
 from .table import TABLE, operator
 

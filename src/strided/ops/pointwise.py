@@ -307,7 +307,9 @@ def _choose(condition, input, other):
 def _in_dtype(operand, dtype):
     if isinstance(operand, Tensor):
         return operand if operand.dtype is dtype else TABLE["to"].call(operand, dtype)
-    return TABLE["scalar_tensor"].call(operand, dtype=dtype)
+    from .data import scalar_tensor
+
+    return scalar_tensor(operand, dtype=dtype)
 
 
 class _Selecting(Pointwise):

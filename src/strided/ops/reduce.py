@@ -1,6 +1,6 @@
-"""Reductions: sums, products, extremes, truth, moments and norms along dimensions, each with its gradient.
+"""Reductions: sums, products, extremes and truth along dimensions, each with its gradient.
 
-Running totals are in scan.py, order statistics (median, kthvalue, mode) in sort.py, row operators such as softmax in rowwise.py.
+Moments and norms are in moments.py, running totals in scan.py, order statistics (median, kthvalue, mode) in sort.py, row operators such as softmax in rowwise.py.
 """
 from __future__ import annotations
 
@@ -48,14 +48,21 @@ def _as_accumulated(input, dtype):
     return input
 
 
+def _resolve_sum(input, dim, dtype):
+    return dims_of(dim, input.ndim), accumulation_dtype(input, dtype)
+
+
+def _resolve_mean(input, dim, dtype):
+    return dims_of(dim, input.ndim), _float_result("mean", input, dtype)
+
+
 @operator("sum", out=True, flops=_flops)
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum of all elements, or along `dim` (an int or several). Integers and bool give int64 unless `dtype` says otherwise.
 
     Raises IndexError for a dimension out of range.
     """
-    dims = dims_of(dim, input.spec.ndim)
-    out = _sum((_as_accumulated(input, dtype),), dims, (accumulation_dtype(input, dtype),), keepdim)
+    out, dims = _sum.reduce(input if dtype is None else _as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_sum)
     if tracking(input):
         record(SumBackward0 if dim is None else SumBackward1, (input,), out, shape=input.shape, dims=dims, keepdim=keepdim, own=input.dtype)
     return out
@@ -72,8 +79,7 @@ SumBackward1 = backward("SumBackward1")(_sum_backward)
 @operator("nansum", out=True, flops=_flops)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum along `dim` with NaN counted as 0."""
-    dims = dims_of(dim, input.ndim)
-    out = _nansum((_as_accumulated(input, dtype),), dims, (accumulation_dtype(input, dtype),), keepdim)
+    out, dims = _nansum.reduce(_as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_sum)
     if tracking(input):
         record(NansumBackward0, (input,), out, (input,), dims=dims, keepdim=keepdim)
     return out
@@ -88,9 +94,7 @@ def NansumBackward0(node, g):
 @operator("mean", out=True, flops=_flops)
 def mean(input, dim=None, keepdim=False, *, dtype=None):
     """Arithmetic mean of all elements, or along `dim`. Raises RuntimeError for integers without a floating `dtype`."""
-    result = _float_result("mean", input, dtype)
-    dims = dims_of(dim, input.ndim)
-    out = _mean((_as_accumulated(input, dtype),), dims, (result,), keepdim)
+    out, dims = _mean.reduce(input if dtype is None else _as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_mean)
     if tracking(input):
         count = math.prod(input.shape[d] for d in dims)
         record(MeanBackward0 if dim is None else MeanBackward1, (input,), out, shape=input.shape, dims=dims, keepdim=keepdim, count=count, own=input.dtype)
@@ -117,8 +121,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
     """Product of all elements, or along one dimension. Integers and bool give int64 unless `dtype` says otherwise."""
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
-    dims = dims_of(dim, input.ndim)
-    out = _prod((_as_accumulated(input, dtype),), dims, (accumulation_dtype(input, dtype),), keepdim)
+    out, dims = _prod.reduce(_as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_sum)
     if tracking(input):
         record(ProdBackward0 if dim is None else ProdBackward1, (input,), out, (input, out), dims=dims, keepdim=keepdim)
     return out
@@ -164,22 +167,21 @@ _any = Fold("any", lambda x: E.rany(x), 1)
 _all = Fold("all", lambda x: E.rall(x), 1)
 
 
-def _truth(input, dim, keepdim, fold):
-    # uint8 answers in uint8: older masks were of that dtype
+def _resolve_truth(input, dim, dtype):
     dims = () if isinstance(dim, (tuple, list)) and not dim else dims_of(dim, input.ndim)  # unlike sums, no dimension means none
-    return fold((input,), dims, (dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool_,), keepdim)
+    return dims, dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool_  # uint8 answers in uint8: older masks were of that dtype
 
 
 @operator("any", out=True, flops=lambda *_: 0)
 def any(input, dim=None, keepdim=False):
     """Whether any element is non-zero (NaN counts), in all or along `dim`."""
-    return _truth(input, dim, keepdim, _any)
+    return _any.reduce(input, dim, keepdim, None, _resolve_truth)[0]
 
 
 @operator("all", out=True, flops=lambda *_: 0)
 def all(input, dim=None, keepdim=False):
     """Whether all elements are non-zero, in all or along `dim`; True for none."""
-    return _truth(input, dim, keepdim, _all)
+    return _all.reduce(input, dim, keepdim, None, _resolve_truth)[0]
 
 
 # ---- extremes --------------------------------------------------------------------------------------------------------------------
@@ -206,16 +208,21 @@ def _check_nonempty(name, input, dims, dim):
 
 
 def _extreme(name, fold, fold_at, other_name):
+    def resolve(input, dim, dtype):
+        dims = dims_of(None, input.ndim)
+        _check_nonempty(name, input, dims, None)
+        return dims, input.dtype
+
     def extreme(input, dim=None, keepdim=False, *, other=None):
         if isinstance(dim, Tensor) or other is not None:
             return TABLE[other_name].call(input, dim if other is None else other)
-        dims = dims_of(dim, input.ndim)
-        _check_nonempty(name, input, dims, dim)
         if dim is None:
-            out = fold((input,), dims, (input.dtype,))
+            out, dims = fold.reduce(input, None, False, None, resolve)
             if tracking(input):
                 record(_EVENLY[name], (input,), out, (input, out), dims=dims, keepdim=False)
             return out
+        dims = dims_of(dim, input.ndim)
+        _check_nonempty(name, input, dims, dim)
         if input.ndim == 0:
             values, indices = TABLE["clone"].call(input), TABLE["zeros"].call((), dtype=dtypes.int64, device=input.device)
             return TYPES[name]((values, indices))
@@ -267,10 +274,13 @@ min = operator("min", out=True, flops=lambda *_: 0)(_extreme("min", _min, _min_a
 
 
 def _extremes(name, fold):
-    def extremes(input, dim=(), keepdim=False):
+    def resolve(input, dim, dtype):
         dims = dims_of(dim, input.ndim)
         _check_nonempty(name, input, dims, dim if dim is None or isinstance(dim, int) or len(dim) else None)
-        out = fold((input,), dims, (input.dtype,), keepdim)
+        return dims, input.dtype
+
+    def extremes(input, dim=(), keepdim=False):
+        out, dims = fold.reduce(input, dim, keepdim, None, resolve)
         if tracking(input):
             record(_EVENLY[name], (input,), out, (input, out), dims=dims, keepdim=keepdim)
         return out
@@ -295,14 +305,17 @@ def aminmax(input, *, dim=None, keepdim=False):
 
 
 def _arg(name, fold):
-    def arg(input, dim=None, keepdim=False):
+    def resolve(input, dim, dtype):
         if isinstance(dim, (tuple, list)):
             raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
         if input.dtype is dtypes.bool_:
             raise RuntimeError(f"{name}(): does not support bool input")
         dims = dims_of(dim, input.ndim)
         _check_nonempty(name, input, dims, dim)
-        return fold((input,), dims, (dtypes.int64,), keepdim)
+        return dims, dtypes.int64
+
+    def arg(input, dim=None, keepdim=False):
+        return fold.reduce(input, dim, keepdim, None, resolve)[0]
 
     arg.__doc__ = f"Position of the first {'largest' if name == 'argmax' else 'smallest'} element (or first NaN): in the flattened input, or along `dim`."
     return arg
@@ -310,190 +323,3 @@ def _arg(name, fold):
 
 argmax = operator("argmax", out=True, flops=lambda *_: 0)(_arg("argmax", _argmax))
 argmin = operator("argmin", out=True, flops=lambda *_: 0)(_arg("argmin", _argmin))
-
-
-# ---- moments ---------------------------------------------------------------------------------------------------------------------
-
-
-def _moments(x, c):
-    m = E.rsum(x) / E.extent()
-    return E.rsum((x - m) * (x - m)) / E.maximum(E.extent() - c, 0.0), m
-
-
-_var = Fold("var", lambda x, c: _moments(x, c)[0], 2)
-_std = Fold("std", lambda x, c: E.sqrt(_moments(x, c)[0]), 2)
-_squares = Fold("var", lambda x, m, c: E.rsum((x - m) * (x - m)) / E.maximum(E.extent() - c, 0.0), 3)
-
-
-def _options(dim, unbiased, correction):
-    """var(x, False) means unbiased=False; var(x, dim, False) likewise."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
-    return dim, float(correction)
-
-
-def _variance(input, dims, correction, keepdim, root):
-    """Unrecorded variance; a few long rows take two passes that every thread shares."""
-    count = math.prod(input.shape[d] for d in dims)
-    if not input.is_meta and count >= 1 << 17 and count * 4 > input.numel():
-        centre = _mean((input,), dims, (input.dtype if input.dtype.itemsize >= 4 else dtypes.float32,), True)
-        centre = TABLE["expand"].call(centre, input.shape)
-        out = _squares((input, centre, correction), dims, (input.dtype,), keepdim)
-        return TABLE["sqrt"].call(out) if root else out
-    return (_std if root else _var)((input, correction), dims, (input.dtype,), keepdim)
-
-
-def _deviation(name, root):
-    def deviation(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-        from ..autograd import no_grad
-
-        dim, correction = _options(dim, unbiased, correction)
-        if not input.dtype.is_floating_point:
-            raise RuntimeError("std and var only support floating point and complex dtypes")
-        dims = dims_of(dim, input.ndim)
-        with no_grad():
-            out = _variance(input, dims, correction, keepdim, root)
-        if tracking(input):
-            saves = (input, out) if root else (input,)
-            record(StdBackward0 if root else VarBackward0, (input,), out, saves, dims=dims, keepdim=keepdim, correction=correction)
-        return out
-
-    deviation.__doc__ = (
-        f"The {'standard deviation' if root else 'variance'} of all elements, or along `dim`: squares divided by n - correction (default 1)."
-        + ("" if root else " unbiased=False is correction=0.")
-    )
-    return deviation
-
-
-var = operator("var", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())(_deviation("var", False))
-std = operator("std", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())(_deviation("std", True))
-
-
-def _var_gradient(x, g, node):
-    count = math.prod(x.shape[d] for d in node.dims)
-    free = count - node.correction
-    centred = x - mean(x, node.dims or None, True) if node.dims else x - x
-    return expand_reduced(g, x.shape, node.dims, node.keepdim) * (2.0 / free if free > 0 else math.nan) * centred
-
-
-@backward("Var", saved_names=("self",))
-def VarBackward0(node, g):
-    (x,) = node.saved
-    return (_var_gradient(x, g, node),)
-
-
-@backward("Std", saved_names=("self", "result"))
-def StdBackward0(node, g):
-    x, result = node.saved
-    g = TABLE["masked_fill"].call(g / (result * 2), TABLE["eq"].call(result, 0), 0)
-    return (_var_gradient(x, g, node),)
-
-
-@operator("var_mean", flops=lambda args, kwargs, result: 4 * args[0].numel())
-def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """(variance, mean) of all elements, or along `dim`."""
-    over, _ = _options(dim, unbiased, correction)
-    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, over, keepdim)
-
-
-@operator("std_mean", flops=lambda args, kwargs, result: 4 * args[0].numel())
-def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """(standard deviation, mean) of all elements, or along `dim`."""
-    over, _ = _options(dim, unbiased, correction)
-    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, over, keepdim)
-
-
-# ---- norms and sums of exponentials ----------------------------------------------------------------------------------------------
-
-_NORMS = {
-    2.0: Fold("norm", lambda x: E.sqrt(E.rsum(x * x)), 1),
-    1.0: Fold("norm", lambda x: E.rsum(abs(x)), 1),
-    0.0: Fold("norm", lambda x: E.rsum(E.where(x != 0, 1.0, 0.0)), 1),
-    math.inf: Fold("norm", lambda x: E.rmax(abs(x)), 1),
-    -math.inf: Fold("norm", lambda x: E.rmin(abs(x)), 1),
-}
-_norm_p = Fold("norm", lambda x, p: E.pow(E.rsum(E.pow(abs(x), p)), 1.0 / p), 2)
-
-
-@operator("vector_norm", method=False, namespace="linalg", out=True, flops=lambda args, kwargs, result: 2 * args[0].numel())
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    """The vector norm (sum |x|^ord)^(1/ord) of all elements, or along `dim`; ord may be 0 (how many are not 0), inf or -inf."""
-    x = _cast(x, dtype)
-    if not x.dtype.is_floating_point:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
-    dims = dims_of(dim, x.ndim)
-    ord = float(ord)
-    if math.isinf(ord) and x.numel() == 0 and (dim is None or math.prod(x.shape[d] for d in dims) == 0):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
-    fold = _NORMS.get(ord)
-    out = fold((x,), dims, (x.dtype,), keepdim) if fold else _norm_p((x, ord), dims, (x.dtype,), keepdim)
-    if tracking(x):
-        record(LinalgVectorNormBackward0, (x,), out, (x, out), ord=ord, dims=dims, keepdim=keepdim)
-    return out
-
-
-@backward("LinalgVectorNorm", saved_names=("self", "result"))
-def LinalgVectorNormBackward0(node, g):
-    x, result = node.saved
-    p = node.ord
-    g, norm = (expand_reduced(t, x.shape, node.dims, node.keepdim) for t in (g, result))
-    call = {name: TABLE[name].call for name in ("sign", "abs", "eq", "masked_fill")}
-    if p == 0:
-        return (TABLE["zeros_like"].call(x),)
-    if p == 1:
-        return (g * call["sign"](x),)
-    if p == 2:
-        return (call["masked_fill"](x / norm, call["eq"](norm, 0), 0) * g,)
-    if math.isinf(p):
-        here = call["eq"](call["abs"](x), norm)
-        return (call["sign"](x) * here * (g / sum(here, node.dims or None, True)),)
-    if p < 1:
-        scale = call["masked_fill"](call["abs"](x) ** (p - 1), call["eq"](x, 0), 0)
-    elif p < 2:
-        scale = call["masked_fill"](call["abs"](x) ** (p - 1), call["eq"](x, 0), 0)
-    else:
-        scale = call["abs"](x) ** (p - 1)
-    return (call["sign"](x) * scale * call["masked_fill"](g / norm ** (p - 1), call["eq"](norm, 0), 0),)
-
-
-@operator("norm", out=True, flops=lambda args, kwargs, result: 2 * args[0].numel())
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
-    """The norm of all elements as one vector, or along `dim`: p a number, or "fro" (2)."""
-    if p == "nuc":
-        if "matrix_norm" not in TABLE:
-            raise NotImplementedError("norm(p='nuc'): singular values are not supported yet")
-        return TABLE["matrix_norm"].call(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
-    if not input.dtype.is_floating_point and dtype is None:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}")
-    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
-
-
-def _exponentials(x):
-    m = E.rmax(x)
-    m = E.where(E.isinf(m), 0.0, m)  # a row of -inf alone gives -inf, not NaN
-    return E.log(E.rsum(E.exp(x - m))) + m
-
-
-_logsumexp = Fold("logsumexp", _exponentials, 1)
-
-
-@operator("logsumexp", out=True, flops=lambda args, kwargs, result: 3 * args[0].numel())
-def logsumexp(input, dim, keepdim=False):
-    """log(sum(exp(x))) along `dim` (an int or several), without overflow."""
-    x = input if input.dtype.is_floating_point else _cast(input, dtypes.get_default_dtype())
-    dims = dims_of(dim, x.ndim)
-    out = _logsumexp((x,), dims, (x.dtype,), keepdim)
-    if tracking(x):
-        record(LogsumexpBackward0, (x,), out, (x, out), dims=dims, keepdim=keepdim)
-    return out
-
-
-@backward("Logsumexp", saved_names=("self", "result"))
-def LogsumexpBackward0(node, g):
-    x, result = node.saved
-    g, result = (expand_reduced(t, x.shape, node.dims, node.keepdim) for t in (g, result))
-    # Where a whole row is -inf, x - result is NaN; its gradient is 0.
-    return (g * TABLE["exp"].call(x - TABLE["masked_fill"].call(result, TABLE["isinf"].call(result), 0)),)
-

@@ -148,7 +148,8 @@ def LogcumsumexpBackward0(node, g):
         return (g,)
 
     def part(g):
-        log = TABLE["log"].call(TABLE["clamp"].call(g, min=0)) - result
+        positive, where = g > 0, TABLE["where"].call
+        log = where(positive, TABLE["log"].call(where(positive, g, 1.0)) - result, dtypes.finfo(g.dtype).min)
         return TABLE["exp"].call(_reversed(log, node.dim, logcumsumexp) + x)
 
     return (part(g) - part(-g),)

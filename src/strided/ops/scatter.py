@@ -381,7 +381,7 @@ def _index_copy(x, dim, index, source):
     """A copy of input with the entries of `dim` that `index` names replaced by those of source."""
     dim, index = _check_rows("index_copy", x, dim, index, source)
     size = x.shape[dim] if x.ndim else 1
-    describe = lambda _, bad: IndexError(f"index_copy_(): index {bad} is out of bounds for dimension {dim} with size {size}")  # noqa: E731
+    describe = lambda _, bad: IndexError(f"index_copy_(): index {bad} is out of bounds for dimension {dim} with size {size}")
     return lambda t: _put_rows(t, dim, index, source, "set", describe), (source,), (index,), {"dim": dim}
 
 

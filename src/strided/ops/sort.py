@@ -6,10 +6,10 @@ from ..autograd import backward, record, tracking
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import host
-from .reduce import value_selecting_backward
-from .return_types import TYPES
 from .create import scalar_tensor
 from .folding import plain
+from .reduce import value_selecting_backward
+from .return_types import TYPES
 from .table import TABLE, operator
 
 # ---- sort ------------------------------------------------------------------------------------------------------------------------

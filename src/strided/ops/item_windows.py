@@ -1,0 +1,187 @@
+"""The windows that ints, slices, None and ... give: their plans, cached in the tensor's spec, and their gradients. Index tensors are index.py's."""
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import Any
+
+from ..autograd import backward, record, tracking
+from ..autograd.graph import record_view
+from ..autograd.modes import STATE
+from ..layout import Layout
+from ..tensor import Tensor, wrap
+from .elementwise import assign
+from .table import TABLE
+from .views import AliasBackward0, remember
+
+_new = object.__new__
+
+
+def _window_gradient(node, g):
+    """Zeros with g in the window that the key describes; where the window is the whole, g itself in the old shape."""
+    spec, window = node.base_spec, node.window
+    if window.numel == spec.numel and node.moved == 0 and spec.is_contiguous and window.is_contiguous:
+        return (TABLE["reshape"].call(g, spec.shape),)
+    return (_placed(g, node),)
+
+
+def _placed(g, node):
+    spec = node.base_spec
+    out = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device)
+    assign(_same_window(out, node), g)
+    if tracking(g):
+        record(PlacedBackward0, (g,), out, key=node.key)
+    return out
+
+
+def _same_window(out, node):
+    """The window of `out` (row-major) that `node.key` describes."""
+    spec, moved = plan_of_key(out.spec, node.key)[:2]
+    return wrap(spec, out.mem, out.ptr + moved)
+
+
+@backward("PlacedBackward0")
+def PlacedBackward0(node, gg):
+    return (basic(gg, node.key),)
+
+
+_NODES = {
+    "select": backward("Select")(_window_gradient),
+    "slice": backward("Slice")(_window_gradient),
+    "unsqueeze": backward("Unsqueeze")(_window_gradient),
+    "alias": AliasBackward0,
+}
+
+
+def plan_of_key(spec, key: tuple):
+    """(spec of the window, bytes by which it starts later, last kind of step) for a tuple of ints, slices, None and ...; raises IndexError."""
+    shape, strides, offset, last, d = [], [], 0, "alias", 0
+    named = 0
+    for item in key:
+        named += item is not None and item is not Ellipsis
+    if named > spec.ndim:
+        if spec.ndim == 0 and all(item is None or item is Ellipsis or isinstance(item, int) for item in key):
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+        if spec.ndim == 0:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {spec.ndim}")
+    seen = False
+    for item in key:
+        if item is None:
+            inner = spec.shape[d] * spec.strides[d] if d < spec.ndim else 1
+            shape.append(1)
+            strides.append(inner)
+            last = "unsqueeze"
+        elif item is Ellipsis:
+            for _ in range(0 if seen else spec.ndim - named):
+                shape.append(spec.shape[d])
+                strides.append(spec.strides[d])
+                d += 1
+            seen = True
+        elif isinstance(item, slice):
+            size = spec.shape[d]
+            start, stop, step = _bounds(item, size)
+            length = max(0, (stop - start + step - 1) // step)
+            if (start, length, step) != (0, size, 1):
+                last = "slice"
+            offset += start * spec.strides[d]
+            shape.append(length)
+            strides.append(spec.strides[d] * step)
+            d += 1
+        else:
+            size = spec.shape[d]
+            if not -size <= item < size:
+                raise IndexError(f"index {item} is out of bounds for dimension {d} with size {size}")
+            offset += (item + size if item < 0 else item) * spec.strides[d]
+            last = "select"
+            d += 1
+    shape.extend(spec.shape[d:])
+    strides.extend(spec.strides[d:])
+    return spec.with_layout(Layout.of(shape, strides)), offset * spec.itemsize, last
+
+
+def _bounds(item: slice, size: int):
+    step = 1 if item.step is None else _integer(item.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    start, stop = (None if bound is None else _integer(bound) for bound in (item.start, item.stop))
+    return slice(start, stop, step).indices(size)
+
+
+def _integer(value) -> int:
+    try:
+        return as_index(value)
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def _token(key) -> Any:
+    """A hashable stand-in for a key of ints, slices, None and ..., or None where it holds anything else (or a bool, which equals an int)."""
+    kind = type(key)
+    if kind is int:
+        return key
+    if kind is slice:
+        start, stop, step = key.start, key.stop, key.step
+        for bound in (start, stop, step):
+            if bound is not None and type(bound) is not int:
+                return None
+        return start, stop, step
+    if key is None or key is Ellipsis:
+        return kind
+    return None
+
+
+def _window(self, token, key):
+    """The window for a key whose token is known; `key` is a tuple."""
+    spec = self.spec
+    plan = spec.cache.get(token)
+    if plan is None:
+        plan = remember(spec, token, plan_of_key(spec, key))
+    new, moved, last = plan
+    return noted(self, new, moved, last, key)
+
+
+def noted(self, new, moved, last, key):
+    """The window of `self` with spec `new`, `moved` bytes from its start, noted by autograd (see graph.record_view; the usual case is inline here)."""
+    t = _new(Tensor)
+    t.spec = new
+    mem = t.mem = self.mem
+    t.ptr = self.ptr + moved
+    if self._tracked or self._base is not None or not STATE.grad_enabled or self._inference:
+        record_view(_NODES[last], self, t, base_spec=self.spec, window=new, moved=moved, key=key)
+    else:
+        t._base = self
+        if version := mem.version:
+            t._seen = version
+    return t
+
+
+def _row(self, position: int):
+    """self[position]: one plan serves every position."""
+    spec = self.spec
+    plan = spec.cache.get("[int]")
+    if plan is None:
+        new, _, _ = plan_of_key(spec, (position,))
+        plan = remember(spec, "[int]", (new, spec.shape[0], spec.strides[0] * spec.itemsize))
+    new, size, step = plan
+    if -size <= position < size:
+        return noted(self, new, (position + size if position < 0 else position) * step, "select", (position,))
+    raise IndexError(f"index {position} is out of bounds for dimension 0 with size {size}")
+
+
+def basic(self, key):
+    """The window for `key` if it is made of ints, slices, None and ... alone, else None."""
+    kind = type(key)
+    if kind is int:
+        return _row(self, key)
+    if kind is tuple:
+        tokens = ["[]"]
+        for item in key:
+            token = _token(item)
+            if token is None:
+                return None
+            tokens.append(token)
+        return _window(self, tuple(tokens), key)
+    token = _token(key)
+    return None if token is None else _window(self, ("[]", token), (key,))

@@ -1,0 +1,196 @@
+"""Moments, norms and sums of exponentials along dimensions: var, std, vector norms, logsumexp, each with its gradient."""
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..autograd import backward, no_grad, record, tracking
+from ..kernels import expr as E
+from .folding import Fold, dims_of, expand_reduced
+from .reduce import _cast, _mean, mean
+from .reduce import sum as sum_
+from .table import TABLE, operator
+
+# ---- moments ---------------------------------------------------------------------------------------------------------------------
+
+
+def _moments(x, c):
+    m = E.rsum(x) / E.extent()
+    return E.rsum((x - m) * (x - m)) / E.maximum(E.extent() - c, 0.0), m
+
+
+_var = Fold("var", lambda x, c: _moments(x, c)[0], 2)
+_std = Fold("std", lambda x, c: E.sqrt(_moments(x, c)[0]), 2)
+_squares = Fold("var", lambda x, m, c: E.rsum((x - m) * (x - m)) / E.maximum(E.extent() - c, 0.0), 3)
+
+
+def _options(dim, unbiased, correction):
+    """var(x, False) means unbiased=False; var(x, dim, False) likewise."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return dim, float(correction)
+
+
+def _variance(input, dims, correction, keepdim, root):
+    """Unrecorded variance; a few long rows take two passes that every thread shares."""
+    count = math.prod(input.shape[d] for d in dims)
+    if not input.is_meta and count >= 1 << 17 and count * 4 > input.numel():
+        centre = _mean((input,), dims, (input.dtype if input.dtype.itemsize >= 4 else dtypes.float32,), True)
+        centre = TABLE["expand"].call(centre, input.shape)
+        out = _squares((input, centre, correction), dims, (input.dtype,), keepdim)
+        return TABLE["sqrt"].call(out) if root else out
+    return (_std if root else _var)((input, correction), dims, (input.dtype,), keepdim)
+
+
+def _deviation(name, root):
+    def deviation(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+        dim, correction = _options(dim, unbiased, correction)
+        if not input.dtype.is_floating_point:
+            raise RuntimeError("std and var only support floating point and complex dtypes")
+        dims = dims_of(dim, input.ndim)
+        with no_grad():
+            out = _variance(input, dims, correction, keepdim, root)
+        if tracking(input):
+            saves = (input, out) if root else (input,)
+            record(StdBackward0 if root else VarBackward0, (input,), out, saves, dims=dims, keepdim=keepdim, correction=correction)
+        return out
+
+    deviation.__doc__ = (
+        f"The {'standard deviation' if root else 'variance'} of all elements, or along `dim`: squares divided by n - correction (default 1)."
+        + ("" if root else " unbiased=False is correction=0.")
+    )
+    return deviation
+
+
+var = operator("var", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())(_deviation("var", False))
+std = operator("std", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())(_deviation("std", True))
+
+
+def _var_gradient(x, g, node):
+    count = math.prod(x.shape[d] for d in node.dims)
+    free = count - node.correction
+    centred = x - mean(x, node.dims or None, True) if node.dims else x - x
+    return expand_reduced(g, x.shape, node.dims, node.keepdim) * (2.0 / free if free > 0 else math.nan) * centred
+
+
+@backward("Var", saved_names=("self",))
+def VarBackward0(node, g):
+    (x,) = node.saved
+    return (_var_gradient(x, g, node),)
+
+
+@backward("Std", saved_names=("self", "result"))
+def StdBackward0(node, g):
+    x, result = node.saved
+    g = TABLE["masked_fill"].call(g / (result * 2), TABLE["eq"].call(result, 0), 0)
+    return (_var_gradient(x, g, node),)
+
+
+@operator("var_mean", flops=lambda args, kwargs, result: 4 * args[0].numel())
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(variance, mean) of all elements, or along `dim`."""
+    over, _ = _options(dim, unbiased, correction)
+    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, over, keepdim)
+
+
+@operator("std_mean", flops=lambda args, kwargs, result: 4 * args[0].numel())
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(standard deviation, mean) of all elements, or along `dim`."""
+    over, _ = _options(dim, unbiased, correction)
+    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, over, keepdim)
+
+
+# ---- norms and sums of exponentials ----------------------------------------------------------------------------------------------
+
+_NORMS = {
+    2.0: Fold("norm", lambda x: E.sqrt(E.rsum(x * x)), 1),
+    1.0: Fold("norm", lambda x: E.rsum(abs(x)), 1),
+    0.0: Fold("norm", lambda x: E.rsum(E.where(x != 0, 1.0, 0.0)), 1),
+    math.inf: Fold("norm", lambda x: E.rmax(abs(x)), 1),
+    -math.inf: Fold("norm", lambda x: E.rmin(abs(x)), 1),
+}
+_norm_p = Fold("norm", lambda x, p: E.pow(E.rsum(E.pow(abs(x), p)), 1.0 / p), 2)
+
+
+@operator("vector_norm", method=False, namespace="linalg", out=True, flops=lambda args, kwargs, result: 2 * args[0].numel())
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """The vector norm (sum |x|^ord)^(1/ord) of all elements, or along `dim`; ord may be 0 (how many are not 0), inf or -inf."""
+    x = _cast(x, dtype)
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
+    dims = dims_of(dim, x.ndim)
+    ord = float(ord)
+    if math.isinf(ord) and x.numel() == 0 and (dim is None or math.prod(x.shape[d] for d in dims) == 0):
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
+    fold = _NORMS.get(ord)
+    out = fold((x,), dims, (x.dtype,), keepdim) if fold else _norm_p((x, ord), dims, (x.dtype,), keepdim)
+    if tracking(x):
+        record(LinalgVectorNormBackward0, (x,), out, (x, out), ord=ord, dims=dims, keepdim=keepdim)
+    return out
+
+
+@backward("LinalgVectorNorm", saved_names=("self", "result"))
+def LinalgVectorNormBackward0(node, g):
+    x, result = node.saved
+    p = node.ord
+    g, norm = (expand_reduced(t, x.shape, node.dims, node.keepdim) for t in (g, result))
+    call = {name: TABLE[name].call for name in ("sign", "abs", "eq", "masked_fill")}
+    if p == 0:
+        return (TABLE["zeros_like"].call(x),)
+    if p == 1:
+        return (g * call["sign"](x),)
+    if p == 2:
+        return (call["masked_fill"](x / norm, call["eq"](norm, 0), 0) * g,)
+    if math.isinf(p):
+        here = call["eq"](call["abs"](x), norm)
+        return (call["sign"](x) * here * (g / sum_(here, node.dims or None, True)),)
+    if p < 1:
+        scale = call["masked_fill"](call["abs"](x) ** (p - 1), call["eq"](x, 0), 0)
+    elif p < 2:
+        scale = call["masked_fill"](call["abs"](x) ** (p - 1), call["eq"](x, 0), 0)
+    else:
+        scale = call["abs"](x) ** (p - 1)
+    return (call["sign"](x) * scale * call["masked_fill"](g / norm ** (p - 1), call["eq"](norm, 0), 0),)
+
+
+@operator("norm", out=True, flops=lambda args, kwargs, result: 2 * args[0].numel())
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
+    """The norm of all elements as one vector, or along `dim`: p a number, or "fro" (2)."""
+    if p == "nuc":
+        if "matrix_norm" not in TABLE:
+            raise NotImplementedError("norm(p='nuc'): singular values are not supported yet")
+        return TABLE["matrix_norm"].call(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
+    if not input.dtype.is_floating_point and dtype is None:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}")
+    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
+
+
+def _exponentials(x):
+    m = E.rmax(x)
+    m = E.where(E.isinf(m), 0.0, m)  # a row of -inf alone gives -inf, not NaN
+    return E.log(E.rsum(E.exp(x - m))) + m
+
+
+_logsumexp = Fold("logsumexp", _exponentials, 1)
+
+
+@operator("logsumexp", out=True, flops=lambda args, kwargs, result: 3 * args[0].numel())
+def logsumexp(input, dim, keepdim=False):
+    """log(sum(exp(x))) along `dim` (an int or several), without overflow."""
+    x = input if input.dtype.is_floating_point else _cast(input, dtypes.get_default_dtype())
+    dims = dims_of(dim, x.ndim)
+    out = _logsumexp((x,), dims, (x.dtype,), keepdim)
+    if tracking(x):
+        record(LogsumexpBackward0, (x,), out, (x, out), dims=dims, keepdim=keepdim)
+    return out
+
+
+@backward("Logsumexp", saved_names=("self", "result"))
+def LogsumexpBackward0(node, g):
+    x, result = node.saved
+    g, result = (expand_reduced(t, x.shape, node.dims, node.keepdim) for t in (g, result))
+    # Where a whole row is -inf, x - result is NaN; its gradient is 0.
+    return (g * TABLE["exp"].call(x - TABLE["masked_fill"].call(result, TABLE["isinf"].call(result), 0)),)
+
