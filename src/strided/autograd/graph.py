@@ -297,24 +297,42 @@ def record_view(cls: type[Node], base: Tensor, view, /, **attrs) -> None:
 
     Call it for every view, tracked or not: a later write through either must reach the other's history.
     """
+    root = base if base._base is None else base._base
+    if isinstance(view, (tuple, list)) or base._inference or base._view_kind is not None or not STATE.grad_enabled:
+        _record_view_of_kind(cls, base, root, view, attrs)
+        return
+    view._base = root
+    if version := base.mem.version:
+        view._seen = version
+    if base._tracked or root._tracked:  # `record`, inline for one input and nothing saved
+        node = _new(cls)
+        node.__dict__ = attrs
+        node.edges = [gradient_edge(base)]
+        node.saves = ()
+        node.seq = next_sequence()
+        node.specs = view.spec
+        if anomaly.enabled:
+            anomaly.remember(node)
+        view._node = node
+        view._tracked = True
+
+
+def _record_view_of_kind(cls: type[Node], base: Tensor, root: Tensor, view, attrs: dict) -> None:
+    """Views that must not be written in place under grad mode: one of several outputs, or made without recording, or of such a view."""
+    several = isinstance(view, (tuple, list))
+    views = view if several else (view,)
     if base._inference:
-        for v in view if isinstance(view, (tuple, list)) else (view,):
+        for v in views:
             v._inference = True
         return
-    root = base if base._base is None else base._base
-    kind = None if STATE.grad_enabled else "inference" if STATE.inference else "no_grad"
-    version = base.mem.version
-    if isinstance(view, (tuple, list)):
+    kind = base._view_kind
+    if not STATE.grad_enabled:
+        kind = kind or ("inference" if STATE.inference else "no_grad")
+    elif several:
         kind = kind or f"multi:{cls.__name__}"
-        for v in view:
-            v._base, v._seen, v._view_kind = root, version, kind
-    else:
-        view._base = root
-        if version:
-            view._seen = version
-        if base._view_kind is not None or kind is not None:
-            view._view_kind = base._view_kind or kind
-    if kind != "no_grad" and tracking(base):
+    for v in views:
+        v._base, v._seen, v._view_kind = root, base.mem.version, kind
+    if tracking(base):
         record(cls, (base,), view, **attrs)
 
 
