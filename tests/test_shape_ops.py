@@ -294,3 +294,35 @@ def test_messages(attempt, kind, message):
     with pytest.raises(kind) as caught:
         attempt(torch.zeros(3, 4))
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "function, view, shape",
+    [
+        (lambda x, s: torch.select_scatter(x, s, 1, -1), lambda x: x[:, -1], (3,)),
+        (lambda x, s: torch.slice_scatter(x, s, 1, 1, None, 2), lambda x: x[:, 1::2], (3, 2)),
+        (lambda x, s: torch.diagonal_scatter(x, s, 1), lambda x: x.diagonal(1), (3,)),
+        (lambda x, s: torch.as_strided_scatter(x, s, (2, 2), (5, 2), 1), lambda x: x.as_strided((2, 2), (5, 2), 1), (2, 2)),
+    ],
+)
+def test_scatters_replace_a_view(function, view, shape):
+    x, src = iota(3, 4).clone().requires_grad_(), (iota(*shape) + 100).requires_grad_()
+    expected = x.detach().clone()
+    view(expected).copy_(src.detach())
+    result, weights = function(x, src), iota(3, 4) + 1
+    assert torch.equal(result, expected) and result.mem is not x.mem
+    (result * weights).sum().backward()
+    outside = weights.clone()
+    view(outside).zero_()
+    assert torch.equal(x.grad, outside) and torch.equal(src.grad, view(weights))
+    with pytest.raises(RuntimeError, match="^expected src to have a size equal to the slice of self"):
+        torch.select_scatter(x, torch.zeros(7), 1, 0)
+
+
+def test_copies_of_views():
+    x = iota(2, 3).clone()
+    for name, arguments in [("transpose", (0, 1)), ("select", (1, 2)), ("unsqueeze", (0,)), ("view", ((3, 2),)), ("expand", ((2, 2, 3),)), ("narrow", (1, 1, 2)), ("t", ())]:
+        copied, viewed = getattr(torch, f"{name}_copy")(x, *arguments), getattr(torch.Tensor, name)(x, *arguments)
+        assert torch.equal(copied, viewed) and copied.mem is not x.mem and copied.is_contiguous()
+    assert [part.tolist() for part in torch.unbind_copy(x)] == x.tolist() and torch.diagflat(x[0]).tolist() == torch.diag(x[0]).tolist()
+    assert x.conj() is x and torch.real(x) is x and x.resolve_conj() is x

@@ -20,10 +20,8 @@ from .views import check_tensor
 
 
 def _copy_of(name: str) -> None:
-    original = TABLE[name].call
-
     def copying(input, *args, **kwargs):
-        result = original(input, *args, **kwargs)
+        result = TABLE[name].call(input, *args, **kwargs)
         return tuple(_fresh(part) for part in result) if isinstance(result, (tuple, list)) else _fresh(result)
 
     copying.__qualname__ = f"{name}_copy"
@@ -35,17 +33,9 @@ def _fresh(view: Any) -> Any:
     return clone(view, memory_format=contiguous_format)
 
 
-for _name in "alias as_strided diagonal expand narrow permute select slice squeeze t transpose unfold unsqueeze view".split():
+for _name in "alias as_strided diagonal expand narrow permute select slice split split_with_sizes squeeze t transpose unbind unfold unsqueeze view".split():
     _copy_of(_name)
 TABLE["narrow_copy"].method = True
-
-
-def complete() -> None:
-    """Adds the copies of view operators that other families register. Called when the table is full."""
-    for name in ("split", "split_with_sizes", "unbind"):
-        if name in TABLE and f"{name}_copy" not in TABLE:
-            _copy_of(name)
-
 
 # ---- *_scatter -----------------------------------------------------------------------------------------------------------------
 
@@ -54,6 +44,8 @@ def _scatter(name: str, node_name: str, window: Callable[..., Any]) -> Any:
     """The operator `name(input, src, *where)`: input with `window(input, *where)` replaced by src."""
 
     def apply(node, g):
+        if window is as_strided:  # strides of the result's memory, not of an expanded gradient's
+            g = TABLE["contiguous"].call(g)
         part = window(g, *node.where)
         rest = scattered(g, TABLE["zeros_like"].call(part), *node.where) if node.needs[0] else None
         return rest, clone(part) if node.needs[1] else None
@@ -100,7 +92,11 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 @operator("as_strided_scatter", moves=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """input with the window of `as_strided` replaced by `src`."""
+    """input with the window of `as_strided` replaced by `src`.
+
+    The gradient of `input` is zero in the window and passes everywhere else (PyTorch 2.13 returns the opposite).
+    """
+    input = TABLE["contiguous"].call(input)
     return _as_strided_scatter(input, src, size, stride, storage_offset)
 
 
