@@ -28,13 +28,13 @@ _C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "
 def memory_order(x: Tensor) -> Layout:
     """The layout of x with its dimensions in the order of memory (widest stride first): the order in which fills draw."""
     layout = x.spec.layout
+    if layout.is_contiguous:
+        return layout
     if any(stride == 0 and size > 1 for size, stride in zip(layout.shape, layout.strides)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before "
             "performing the operation."
         )
-    if layout.is_contiguous:
-        return layout
     return layout.permute(sorted(range(layout.ndim), key=lambda d: -layout.strides[d]))
 
 
@@ -48,7 +48,7 @@ def serial_fill(x: Tensor, generator: Generator | None, dtype: dtypes.DType, dra
     direct = dtype is spec.dtype and layout.is_contiguous
     target = x if direct else empty(layout.shape, dtype, dtypes.CPU)
     with generator.lock:
-        draw(generator.state, target.ptr, spec.numel)
+        draw(generator.address or generator.state(), target.ptr, spec.numel)
     if not direct:
         table.assign(wrap(spec.with_layout(layout), x.mem, x.ptr), target)
     return x
@@ -80,42 +80,47 @@ def _in_place(x: Tensor, action, *args) -> Tensor:
 
 def floating(x: Tensor, kernel: str) -> dtypes.DType:
     """The dtype that a floating fill of x is drawn in. Raises NotImplementedError as PyTorch does for other dtypes."""
-    if x.dtype in KIND:
-        return x.dtype
-    if x.dtype in HALF:
+    dtype = x.spec.dtype
+    if dtype in KIND:
+        return dtype
+    if dtype in HALF:
         return dtypes.float32
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.scalar_name}'\nFill a float tensor and convert it: torch.empty(...).to({x.dtype}).")
 
 
 def by_kernel(name: str, x: Tensor, generator, dtype, *parameters) -> Tensor:
-    kind = KIND[dtype]
+    kind, spec = KIND[dtype], x.spec
+    if spec.dtype is dtype and spec.is_contiguous and spec.numel and not spec.is_meta:  # the usual case: straight into the tensor
+        generator = generator_of(generator)
+        with generator.lock:
+            kernels.fill(name, kind, spec.numel, generator.address or generator.state(), x.ptr, spec.numel, *parameters)
+        return x
     return serial_fill(x, generator, dtype, lambda state, at, n: kernels.fill(name, kind, n, state, at, n, *parameters))
 
 
 def fill_normal(x: Tensor, mean: float, std: float, generator) -> Tensor:
-    dtype = floating(x, "normal_kernel_cpu")
-    if not x.spec.is_contiguous or x.spec.numel < 16:
+    dtype, spec = floating(x, "normal_kernel_cpu"), x.spec
+    if not spec.is_contiguous or spec.numel < 16:
         return by_kernel("normal_scalar", x, generator, dtype, mean, std)
-    kind, half = KIND[dtype], x.dtype in HALF
+    if dtype is spec.dtype:
+        return by_kernel("normal_blocks", x, generator, dtype, mean, std)
 
     def draw(state, at, n):
-        whole = n - n % 16 if half else n  # 16-bit floats draw block by block: no words for the rest, which the last block redoes
-        kernels.fill("normal_blocks", kind, whole, state, at, whole, mean, std)
+        whole = n - n % 16  # 16-bit floats draw block by block: no words for the rest, which the last block redoes
+        kernels.fill("normal_blocks", "float", whole, state, at, whole, mean, std)
         if whole < n:
-            kernels.fill("normal_blocks", kind, 16, state, at + (n - 16) * 4, 16, mean, std)
+            kernels.fill("normal_blocks", "float", 16, state, at + (n - 16) * 4, 16, mean, std)
 
     return serial_fill(x, generator, dtype, draw)
 
 
 def fill_uniform(x: Tensor, low: float, high: float, generator) -> Tensor:
     dtype = floating(x, "check_uniform_bounds")
-    if x.dtype not in HALF:
-        return by_kernel("uniform", x, generator, dtype, low, high)
     by_kernel("uniform", x, generator, dtype, low, high)
-    if not x.spec.is_meta:
+    if dtype is not x.spec.dtype and not x.spec.is_meta:  # what rounds to the upper bound in 16 bits becomes the lower one
         low, high = _rounded(low, x.dtype), _rounded(high, x.dtype)
-        with no_grad():  # what rounds to the upper bound in 16 bits becomes the lower one
-            TABLE["masked_fill_"].call(wrap(x.spec, x.mem, x.ptr), TABLE["eq"].call(x, high), low)
+        with no_grad():
+            table.assign(x, TABLE["masked_fill"].call(x, TABLE["eq"].call(x, high), low))
     return x
 
 

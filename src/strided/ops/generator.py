@@ -28,22 +28,22 @@ class Generator:
     `generator=` of every random operator takes one; without it the default generator is used.
     """
 
-    __slots__ = ("device", "lock", "_seed", "_memory", "__weakref__")
+    __slots__ = ("device", "lock", "address", "_seed", "_memory", "__weakref__")
 
     def __init__(self, device: Any = "cpu"):
         self.device = resolve_device(device)
         self.lock = threading.Lock()  # held during a fill: long fills let other Python threads run
         self._seed = DEFAULT_SEED
         self._memory: Storage | None = None
+        self.address = 0  # of the native state, once there is one
 
-    @property
     def state(self) -> int:
-        """Address of the native state, seeded on first use. Call with `lock` held."""
-        memory = self._memory
-        if memory is None:
-            memory = self._memory = new_storage(kernels.STATE_BYTES)
+        """Address of the native state, made and seeded on first use. Call with `lock` held."""
+        if self._memory is None:
+            self._memory = new_storage(kernels.STATE_BYTES)
+            self.address = self._memory.data
             self._reseed()
-        return memory.data
+        return self.address
 
     def _reseed(self) -> None:
         if self._memory is not None:
@@ -73,7 +73,7 @@ class Generator:
     def get_state(self) -> Tensor:
         """The state as a uint8 tensor [5056] in PyTorch's layout."""
         with self.lock:
-            _ = self.state
+            self.state()
             data = memoryview(self._memory)[: kernels.STATE_BYTES]
             words = _IMPORT.unpack(data[: 4 * kernels.N])
             following, spare, has_spare = struct.unpack("<qdq", data[kernels.NEXT :])
@@ -101,7 +101,7 @@ class Generator:
         # The engine refills when `left` runs out; with words left to read, the tempered ones are made again from the state.
         fresh = left == 1
         with self.lock:
-            _ = self.state
+            self.state()
             data = memoryview(self._memory)
             data[: 4 * kernels.N] = _IMPORT.pack(*words)
             data[kernels.BUFFER : kernels.NEXT] = _IMPORT.pack(*map(_temper, words))

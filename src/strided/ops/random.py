@@ -12,6 +12,7 @@ from typing import Any
 from .. import dtypes
 from ..autograd import backward, no_grad, record, tracking
 from ..kernels import random as kernels
+from ..kernels.native import PlanCache
 from ..layout import Layout, broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, empty, empty_of
 from . import table
@@ -39,11 +40,9 @@ __all__ = ["Generator", "default_generator", "dropout_mask", "fork_rng", "get_rn
 
 # ---- creation -----------------------------------------------------------------------------------------------------------
 
-def _size(size: tuple, named: Any = None) -> tuple[int, ...]:
-    """rand(2, 3), rand((2, 3)), rand(size=(2, 3))."""
-    if named is not None:
-        size = named
-    elif len(size) == 1 and not hasattr(size[0], "__index__"):
+def _size(size: Any) -> tuple[int, ...]:
+    """The sizes in (2, 3) or in ((2, 3),)."""
+    if len(size) == 1 and not hasattr(size[0], "__index__"):
         size = size[0]
     shape = tuple(int(s.__index__()) for s in size)
     if any(s < 0 for s in shape):
@@ -51,8 +50,35 @@ def _size(size: tuple, named: Any = None) -> tuple[int, ...]:
     return shape
 
 
-def _fresh(shape, dtype, device) -> Tensor:
-    return empty(shape, dtype or dtypes.get_default_dtype(), dtypes.resolve_device(device))
+_specs = PlanCache()
+
+
+def _fresh(size: tuple, named: dict, dtype, device) -> Tensor:
+    """An uninitialised tensor for rand(*size, **named); the specs of sizes met before are remembered."""
+    key = (size, dtype or dtypes.get_default_dtype(), dtypes.resolve_device(device))
+    try:
+        return empty_of(_specs[key])
+    except (KeyError, TypeError):  # a size given as a list has no hash
+        pass
+    if named:
+        size = _named(size, named)
+    spec = Spec.of(Layout.contiguous(_size(size)), key[1], key[2])
+    if not named:
+        try:
+            _specs.put(key, spec)
+        except TypeError:
+            pass
+    return empty_of(spec)
+
+
+def _named(size: tuple, named: dict) -> tuple:
+    """The size out of `size=` (PyTorch also takes `names=`, for named dimensions)."""
+    unknown = set(named) - {"size", "names"}
+    if unknown or size and "size" in named:
+        raise TypeError(f"unexpected keyword argument '{min(unknown, default='size')}'")
+    if named.get("names") is not None:
+        raise NotImplementedError("named dimensions are not supported: drop names=")
+    return tuple(named["size"]) if "size" in named else size
 
 
 def _leaf(t: Tensor, requires_grad: bool) -> Tensor:
@@ -66,24 +92,15 @@ def _leaf(t: Tensor, requires_grad: bool) -> Tensor:
 @operator("rand", method=False, out=True)
 def rand(*size, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
     """Uniform numbers from [0, 1), shape `size`."""
-    x = _fresh(_size(size, **_named(named)), dtype, device)
-    return _leaf(fill_uniform(x, 0.0, 1.0, generator), requires_grad)
+    x = fill_uniform(_fresh(size, named, dtype, device), 0.0, 1.0, generator)
+    return _leaf(x, True) if requires_grad else x
 
 
 @operator("randn", method=False, out=True)
 def randn(*size, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
     """Standard normal numbers, shape `size`."""
-    x = _fresh(_size(size, **_named(named)), dtype, device)
-    return _leaf(fill_normal(x, 0.0, 1.0, generator), requires_grad)
-
-
-def _named(named: dict) -> dict:
-    unknown = set(named) - {"size", "names"}
-    if unknown:
-        raise TypeError(f"unexpected keyword argument '{min(unknown)}'")
-    if named.get("names") is not None:
-        raise NotImplementedError("named dimensions are not supported: drop names=")
-    return {"named": named.get("size")}
+    x = fill_normal(_fresh(size, named, dtype, device), 0.0, 1.0, generator)
+    return _leaf(x, True) if requires_grad else x
 
 
 @operator("randint", method=False, out=True)
@@ -92,7 +109,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=dtypes.
     low, high, shape = _bounds_and_size("randint", args, low, high, size)
     dtype = dtype or dtypes.int64
     check_range(low, high, dtype)
-    return _leaf(fill_integers(_fresh(shape, dtype, device), low, high - low, generator), requires_grad)
+    return _leaf(fill_integers(_fresh(shape, {}, dtype, device), low, high - low, generator), requires_grad)
 
 
 def _bounds_and_size(name: str, args: tuple, low, high, size):
@@ -105,7 +122,7 @@ def _bounds_and_size(name: str, args: tuple, low, high, size):
             )
         size = args.pop()
     low, high = _bounds(name, args, low, high)
-    return low, high, _size((), size)
+    return low, high, _size(size)
 
 
 def _bounds(name: str, args: list, low, high) -> tuple[int, int]:
@@ -129,7 +146,7 @@ def randperm(n, *, generator=None, dtype=dtypes.int64, layout=None, device=None,
     dtype = dtype or dtypes.int64
     if n > _exact_up_to(dtype):
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-    x = _fresh((n,), dtype, device)
+    x = _fresh((n,), {}, dtype, device)
     kind = "short" if n < 0xFFFFFFFF // 20 else "long"
     return _leaf(serial_fill(x, generator, dtypes.int64, lambda state, at, count: kernels.fill("permutation", kind, count, state, at, count)), requires_grad)
 
@@ -181,7 +198,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, layout=N
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        return _leaf(fill_normal(_fresh(_size((), size), dtype, device), float(mean), float(std), generator), requires_grad)
+        return _leaf(fill_normal(_fresh(tuple(size), {}, dtype, device), float(mean), float(std), generator), requires_grad)
     with no_grad():  # the draw is standard normal, then scaled and moved; only a number as std goes into the draw itself
         if not isinstance(std, Tensor):
             out = TABLE["add"].call(fill_normal(_like(mean, None, None, None), 0.0, float(std), generator), mean)
@@ -266,7 +283,7 @@ def _with_replacement(w: Tensor, samples: int, shape, generator: Generator) -> T
     sums, out = empty((columns,), dtype, dtypes.CPU), empty(shape, dtypes.int64, dtypes.CPU)
     rows = w.numel() // columns
     with generator.lock:
-        kernels.fill("multinomial", KIND[dtype], rows * samples, generator.state, weights.ptr, sums.ptr, out.ptr, rows, columns, samples)
+        kernels.fill("multinomial", KIND[dtype], rows * samples, generator.address or generator.state(), weights.ptr, sums.ptr, out.ptr, rows, columns, samples)
     return out
 
 
