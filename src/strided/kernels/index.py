@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..layout import collapse
 from . import jit, native
 from .loops import Body, walk_table
+from .lower import Lowering, Value
 
 PUTS = ("set", "add", "mul", "amin", "amax")
 ROW_BYTES = 32  # rows at least this long are moved as a run, shorter ones element by element
@@ -80,6 +81,7 @@ def _free_dimension_first(shape, walks):
 
 def _indexed(op, kind, size, widths, run) -> str:
     b = Body()
+    lowering = Lowering(b)
     k = len(widths)
     dims, rows, granule, inner, split_inner = (b.word(i) for i in range(5))
     steps = [b.word(5 + i) for i in range(2 + k)]
@@ -94,12 +96,12 @@ def _indexed(op, kind, size, widths, run) -> str:
     with b.walk(7 + 4 * k, dims, 2 + k, row_low, row_high) as (_, offsets, _):
         bases = [b.at(pointer, offset) for pointer, offset in zip(pointers, offsets)]
         if run:
-            _checked(b, widths, bases[2:], extents, error, lambda at: _run(b, op, kind, size, bases, at, low, high))
+            _checked(b, widths, bases[2:], extents, error, lambda at: _run(lowering, op, kind, size, bases, at, low, high))
         else:
             with b.loop(low, high) as i:
                 places = [b.at(base, b.mul(i, step)) for base, step in zip(bases, steps)]
-                _checked(b, widths, places[2:], extents, error, lambda at: _one(b, op, kind, places, at))
-    return b.text(_conversions(b, kind))
+                _checked(b, widths, places[2:], extents, error, lambda at: _one(lowering, op, kind, places, at))
+    return b.text(lowering.definitions())
 
 
 def _checked(b, widths, places, extents, error, action):
@@ -126,8 +128,9 @@ def _checked(b, widths, places, extents, error, action):
     b.either(good, lambda: action(offset), report)
 
 
-def _run(b, op, kind, size, bases, at, low, high):
+def _run(lowering, op, kind, size, bases, at, low, high):
     """A contiguous run, elements low…high of it."""
+    b = lowering.body
     start = b.mul(low, size)
     if op == "get":
         to, source = b.at(bases[0], start), b.at(b.at(bases[1], at), start)
@@ -141,11 +144,12 @@ def _run(b, op, kind, size, bases, at, low, high):
     with b.loop(0, b.sub(high, low), extra=mark) as i:
         step = b.mul(i, size)
         place = b.at(to, step)
-        old, new = _decode(b, kind, place, access), _decode(b, kind, b.at(source, step), access)
-        _encode(b, kind, _combine(b, op, kind, old, new), place, access)
+        old, new = lowering.load(kind, place, access), lowering.load(kind, b.at(source, step), access)
+        lowering.store(kind, _combine(lowering, op, old, new), place, access)
 
 
-def _one(b, op, kind, places, at):
+def _one(lowering, op, kind, places, at):
+    b = lowering.body
     if op == "get":
         b.store(kind, b.load(kind, b.at(places[1], at)), places[0])
         return
@@ -153,57 +157,14 @@ def _one(b, op, kind, places, at):
     if op == "set":
         b.store(kind, b.load(kind, places[1]), to)
         return
-    new = _decode(b, kind, places[1])
-    _encode(b, kind, _combine(b, op, kind, _decode(b, kind, to), new), to)
+    new = lowering.load(kind, places[1])
+    lowering.store(kind, _combine(lowering, op, lowering.load(kind, to), new), to)
 
 
-FLOATS = {"float64": "double", "float32": "float", "float16": "float", "bfloat16": "float"}
-
-
-def _type(kind) -> str:
-    """The IR type that numbers of dtype `kind` are combined in."""
-    if kind in FLOATS:
-        return FLOATS[kind]
-    return "i8" if kind == "bool" else "i" + kind.lstrip("uint")
-
-
-def _decode(b, kind, place, extra=""):
-    if kind == "bfloat16":
-        wide = b(f"zext i16 {b.load('i16', place, extra)} to i32")
-        return b(f"bitcast i32 {b(f'shl i32 {wide}, 16')} to float")
-    if kind == "float16":
-        return b(f"call float @decode_float16(i16 {b.load('i16', place, extra)})")
-    return b.load(_type(kind), place, extra)
-
-
-def _encode(b, kind, value, place, extra=""):
-    if kind in ("float16", "bfloat16"):
-        b.store("i16", b(f"call i16 @encode_{kind}(float {value})"), place, extra)
-    else:
-        b.store(_type(kind), value, place, extra)
-
-
-def _conversions(b, kind) -> str:
-    if kind not in ("float16", "bfloat16"):
-        return ""
-    from .lower import conversion_functions  # decode_float16, encode_float16, encode_bfloat16 as internal functions
-
-    return conversion_functions()
-
-
-def _combine(b, op, kind, old, new):
-    t = _type(kind)
-    if kind == "bool":
-        return b(f"{'or' if op in ('add', 'amax') else 'and'} i8 {old}, {new}")
-    real = kind in FLOATS
-    if op in ("add", "mul"):
-        return b(f"{'f' if real else ''}{op} {t} {old}, {new}")
-    if real:
-        name = f"llvm.{'maximum' if op == 'amax' else 'minimum'}.{'f64' if t == 'double' else 'f32'}"
-    else:
-        name = f"llvm.{'u' if kind.startswith('uint') else 's'}{op[1:]}.{t}"
-    b.declare(f"declare {t} @{name}({t}, {t})")
-    return b(f"call {t} @{name}({t} {old}, {t} {new})")
+def _combine(low: Lowering, op: str, old: Value, new: Value) -> Value:
+    if old.type == "bool":
+        return low.apply("or" if op in ("add", "amax") else "and", old, new)
+    return low.apply({"amin": "minimum", "amax": "maximum"}.get(op, op), old, new)
 
 
 def build_check(itemsize: int, shape, strides, extent: int, *, wrap=True) -> bytes:
