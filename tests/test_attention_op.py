@@ -97,8 +97,8 @@ def test_float64_three_dimensions_and_scale():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_gradients(causal):
-    arrays = operands((2, 4, 3), (2, 5, 3), (2, 5, 3), dtype=np.float64)
-    weight = operands((2, 4, 3), dtype=np.float64, seed=5)[0]
+    arrays = operands((1, 2, 4, 3), (1, 2, 5, 3), (1, 2, 5, 3), dtype=np.float64)
+    weight = operands((1, 2, 4, 3), dtype=np.float64, seed=5)[0]
     leaves = [t.requires_grad_() for t in tensors(*arrays)]
     result = attention(*leaves, is_causal=causal)
     assert type(result.grad_fn).__name__ == "ScaledDotProductFlashAttentionForCpuBackward0"

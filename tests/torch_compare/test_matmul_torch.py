@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import strided  # noqa: E402
+import strided
 
 
 def ours(t):

@@ -39,8 +39,9 @@ def _check(query, key, value, attn_mask, enable_gqa) -> None:
         raise errors.matmul_mismatch((*query.shape[:-1], key.shape[-2]), value.shape, ("weights", "value"))
     if attn_mask is not None:
         if str(attn_mask.dtype) != "torch.bool" and attn_mask.dtype is not query.dtype and attn_mask.dtype.name != "float32":
+            names = errors._c_name(attn_mask.dtype), errors._c_name(query.dtype)
             raise RuntimeError(
-                f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {errors._c_name(attn_mask.dtype)} and  query.dtype: {errors._c_name(query.dtype)} instead.\n"
+                f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {names[0]} and  query.dtype: {names[1]} instead.\n"
                 f"  A boolean mask is True where attention may go; a floating one is added to the scores."
             )
         broadcast_shapes((*query.shape[:-1], key.shape[-2]), attn_mask.shape)
@@ -63,9 +64,16 @@ def _group_heads(query, key, value, mask):
     return query.unflatten(-3, (groups, each)), key.unsqueeze(-3), value.unsqueeze(-3), mask  # q [*, G, H/G, L, E], k [*, G, 1, S, E]
 
 
-def _weights(query, key, mask, is_causal, scale):
-    """softmax(query @ key^T * scale + mask): [*, L, S]. Rows that may look nowhere are zeros."""
-    scores = matmul(query * scale, key.transpose(-2, -1))  # [*, L, S]
+def _weights(query, key, mask, is_causal, scale, shared=False):
+    """softmax(query @ key^T * scale + mask): [*, L, S]. Rows that may look nowhere are zeros.
+
+    shared: each operand takes the root of the scale beforehand, as in PyTorch's formula.
+    """
+    if shared and scale > 0:
+        query, key, scale = query * math.sqrt(scale), key * math.sqrt(scale), 1.0
+    scores = matmul(query, key.transpose(-2, -1))  # [*, L, S]
+    if scale != 1.0:
+        scores = scores * scale  # afterwards, as the fused kernel does: the gradient's weights are then the result's
     blocked = None
     if is_causal:
         rows, columns = scores.shape[-2:]
@@ -90,11 +98,9 @@ def _bool():
 
 
 def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
-    weights = _weights(query, key, mask, is_causal, scale)
+    weights = _weights(query, key, mask, is_causal, scale, shared=True)
     if dropout_p > 0.0:
-        from .random import dropout_mask
-
-        weights = weights * dropout_mask(weights, dropout_p)
+        weights = weights * dropout_mask(weights, dropout_p)  # 0, or 1 / (1 - p)
     return matmul(weights, value)  # [*, L, Ev]
 
 
@@ -102,6 +108,8 @@ def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
 
 _PLANS = PlanCache()
 FEW, MANY = 8, 64  # up to so few query rows, two products that read so many keys in place are quicker than packing them
+
+SMALL = 4096  # scores a matrix up to which a recorded call of fewer than four dimensions is written out in operators, as PyTorch does with all of them
 
 
 def _fused(query, key, value, mask, is_causal, scale):
@@ -147,10 +155,11 @@ def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
     if not (node.needs[0] or node.needs[1]):
         return None, None, d_value
     d_weights = matmul(g, value.transpose(-2, -1))  # [*, L, S]
-    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True)) * node.scale
+    # The sum could be had from g · result without these weights; of the very weights that are used here it is exacter.
+    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
     return (
-        _sum_to(matmul(d_scores, key), query.shape) if node.needs[0] else None,
-        _sum_to(matmul(d_scores.transpose(-2, -1), query), key.shape) if node.needs[1] else None,
+        _sum_to(matmul(d_scores, key) * node.scale, query.shape) if node.needs[0] else None,
+        _sum_to(matmul(d_scores.transpose(-2, -1), query) * node.scale, key.shape) if node.needs[1] else None,
         d_value,
     )
 
@@ -177,7 +186,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if grouped:
         shape = (*query.shape[:-1], value.shape[-1])
         query, key, value, attn_mask = _group_heads(query, key, value, attn_mask)
-    if dropout_p > 0.0 or (attn_mask is not None and tracking(attn_mask)):
+    small = query.ndim < 4 and query.shape[-2] * key.shape[-2] <= SMALL and tracking(query, key, value)  # the weights are worth keeping
+    if dropout_p > 0.0 or small or (attn_mask is not None and tracking(attn_mask)):
         out = _attend(query, key, value, attn_mask, is_causal, scale, dropout_p)
     else:
         out = _fused(query, key, value, attn_mask, is_causal, scale)

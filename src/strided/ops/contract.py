@@ -12,7 +12,8 @@ from ..autograd import backward, no_grad, record, tracking
 from ..dispatch import PlanCache
 from ..layout import wrap_dim
 from ..tensor import Tensor
-from .matmul import _check_added, _sum_to, _tensors, _times, dot, matmul, mm, mv
+from .added import _check_added, _times
+from .matmul import _sum_to, _tensors, dot, matmul, mm, mv
 from .table import operator
 
 # ---- vectors ----------------------------------------------------------------------------------------------------------------
@@ -56,6 +57,13 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
     if tracking(input, vec1, vec2):
         record(AddrBackward0, (input, vec1, vec2), out, (vec1, vec2), alpha=alpha, beta=beta, shape=input.shape)
     return out
+
+
+@operator("vecdot", method=False, out=True, namespace="linalg", flops=lambda args, kwargs, result: 2 * args[0].numel())
+def vecdot(x, y, *, dim=-1):
+    """Sums of products along one dimension; the others broadcast."""
+    _tensors("linalg.vecdot", x=x, y=y)
+    return (x * y).sum(dim)
 
 
 # ---- tensordot and what follows from it -------------------------------------------------------------------------------------
@@ -355,29 +363,28 @@ def _plan_step(a, shape_a, b, shape_b, later, output, sizes):
     dropped_b = [label for label in b if label in gone and label not in inner]
     cost = prod(sizes[label] for label in union if label not in gone or label in inner) * (2 if inner else 1)
 
-    def order(labels, *groups):
-        return [labels.index(label) for group in groups for label in group]
+    def arrange(labels, own, groups, dropped):
+        """Order to permute to, and the shape to view that as: each group is one dimension, or a list of its own."""
+        order = [labels.index(k) for group in groups for k in group if k in own] + [labels.index(k) for k in dropped]
+        return order, tuple(prod(own.get(k, 1) for k in group) for group in groups)
 
+    singles = lambda labels: [[k] for k in labels]
+    place = {label: p for p, label in enumerate(output)}
+    swap = False
     if not inner:
         # In the output's order, as far as it says: the product is then laid out row-major.
-        kept = sorted([*batch, *only_a, *only_b], key=lambda label: output.index(label) if label in output else len(output))
-        one = lambda own, label: own.get(label, 1)
-        step = Step(True, sum_a, sum_b, order(a, [k for k in kept if k in size_a], dropped_a), order(b, [k for k in kept if k in size_b], dropped_b), tuple(one(size_a, k) for k in kept), tuple(one(size_b, k) for k in kept), False, (), cost)
+        kept = sorted([*batch, *only_a, *only_b], key=lambda k: place.get(k, len(place)))
+        groups_a = groups_b = singles(kept)
     else:
-        lead_a, lead_b = [size_a[k] for k in batch], [size_b[k] for k in batch]
-        rows, columns, depth = (prod(own[k] for k in group) for own, group in ((size_a, only_a), (size_b, only_b), (size_a, inner)))
         # Rows of the result come from the operand whose dimensions the output names first.
-        place = {label: p for p, label in enumerate(output)}
         swap = bool(only_a and only_b) and place.get(only_b[0], len(place)) < place.get(only_a[0], len(place))
-        if swap:
-            kept = [*batch, *only_b, *only_a]
-            step = Step(False, sum_a, sum_b, order(a, batch, inner, only_a, dropped_a), order(b, batch, only_b, inner, dropped_b), (*lead_a, depth, rows), (*lead_b, columns, depth), True, (), cost)  # fmt: skip
-        else:
-            kept = [*batch, *only_a, *only_b]
-            step = Step(False, sum_a, sum_b, order(a, batch, only_a, inner, dropped_a), order(b, batch, inner, only_b, dropped_b), (*lead_a, rows, depth), (*lead_b, depth, columns), False, (), cost)  # fmt: skip
-    shape = [max(size_a.get(k, 1), size_b.get(k, 1)) if 0 not in (size_a.get(k, 1), size_b.get(k, 1)) else 0 for k in kept]
-    step.shape = tuple(shape)
-    return step, kept, shape
+        kept = [*batch, *only_b, *only_a] if swap else [*batch, *only_a, *only_b]
+        groups_a = [*singles(batch), *([inner, only_a] if swap else [only_a, inner])]
+        groups_b = [*singles(batch), *([only_b, inner] if swap else [inner, only_b])]
+    shape = [0 if 0 in (size_a.get(k, 1), size_b.get(k, 1)) else max(size_a.get(k, 1), size_b.get(k, 1)) for k in kept]
+    order_a, shape_a = arrange(a, size_a, groups_a, dropped_a)
+    order_b, shape_b = arrange(b, size_b, groups_b, dropped_b)
+    return Step(not inner, sum_a, sum_b, order_a, order_b, shape_a, shape_b, swap, tuple(shape), cost), kept, shape
 
 
 def _labels(equation: str, shapes):

@@ -1,7 +1,7 @@
-"""Products of matrices and vectors: matmul and @, mm, bmm, mv, dot, linear, and the forms with an added input.
+"""Products of matrices and vectors: matmul and @, mm, bmm, mv, dot.
 
 Every product of two given kinds of operands has one cached plan: a kernel descriptor and the result's spec. Contractions written as equations
-(einsum, tensordot, …) are contract.py's; the kernels are kernels/matmul.py's.
+(einsum, tensordot, …) are contract.py's, those with an added input (addmm, linear, …) added.py's; the kernels are kernels/matmul.py's.
 """
 from __future__ import annotations
 
@@ -121,12 +121,17 @@ def _product_backward(node, g):
     )
 
 
+def _rows(t: Tensor) -> Tensor:
+    """[*, n] as [rows, n]; spelled out, since -1 says nothing where there are no elements."""
+    return t.reshape(prod(t.shape[:-1]), t.shape[-1])
+
+
 def _right_of_batch(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Gradient of b in a [*, m, k] @ b [*, k, n]: one product over all rows where one matrix b served every batch entry."""
     if prod(b.shape[:-2]) == 1:
         if a.ndim < g.ndim or a.shape[:-2] != g.shape[:-2]:
             a = a.expand(*g.shape[:-2], *a.shape[-2:])
-        return mm(a.reshape(-1, a.shape[-1]).t(), g.reshape(-1, g.shape[-1])).reshape(b.shape)
+        return mm(_rows(a).t(), _rows(g)).reshape(b.shape)
     return _sum_to(matmul(a.transpose(-2, -1), g), b.shape)
 
 
@@ -315,287 +320,5 @@ def vdot(input, other):
     return _dot("vdot", _PRODUCT_NODES["Vdot"], input, other)
 
 
-# ---- with an added input --------------------------------------------------------------------------------------------------
-
-_ADDED = PlanCache()
-
-
-def _added_plan(key, a: Spec, b: Spec, added: Layout | None, full, scale: bool) -> Plan:
-    desc, device = _descriptor(a, b, full, added, scale)
-    return _ADDED.put(key, Plan(desc, Spec.of(Layout.contiguous(full), a.dtype, device)))
-
-
-def _scalar(dtype, value):
-    """alpha or beta as the kernel takes it: fractions are dropped for integer products."""
-    return float(value) if dtype.is_floating_point else int(value)
-
-
-def _added_product(input: Tensor, a: Tensor, b: Tensor, full, beta, alpha) -> Tensor:
-    """beta * input + alpha * a @ b in one kernel, without recording. beta = 0 leaves the input out: its NaNs do not pass."""
-    dtype = a.dtype
-    alpha, beta = _scalar(dtype, alpha), _scalar(dtype, beta)
-    key = input.spec if beta else None, a.spec, b.spec
-    plan = _ADDED.get(key) or _added_plan(key, a.spec, b.spec, input.spec.layout if beta else None, full, True)
-    slots = (input.ptr, alpha, beta) if beta else (alpha,)
-    return run_plan(plan.desc, plan.spec, a.ptr, b.ptr, *slots)
-
-
-def _check_added(name: str, input: Tensor, full, *rest: Tensor) -> None:
-    """The added input broadcasts to the result."""
-    if input.ndim > len(full):
-        raise errors.expand_too_short(input.shape, full)
-    input.spec.layout.expand(full)
-
-
-def _added_flops(args, kwargs, result) -> int:
-    return 2 * result.numel() * args[1].shape[-1] + result.numel()
-
-
-def _times(g, factor):
-    return g if factor == 1 else g * factor
-
-
-@backward("Addmm", saved_names=("input", "mat1", "mat2"))
-def AddmmBackward0(node, g):
-    a, b = node.saved
-    scaled = _times(g, node.alpha)
-    return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
-        _left_gradient(scaled, a, b) if node.needs[1] else None,
-        _right_gradient(scaled, a, b) if node.needs[2] else None,
-    )
-
-
-@operator("addmm", out=True, inplace=True, autocast="lower", flops=_added_flops)
-def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """beta * input + alpha * mat1 @ mat2: [m, n] (or what broadcasts to it), [m, k], [k, n] -> [m, n]."""
-    _tensors("addmm", input=input, mat1=mat1, mat2=mat2)
-    for name, t in (("mat1", mat1), ("mat2", mat2)):
-        if t.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {t.ndim}-D tensor\n  shape {list(t.shape)}; baddbmm takes batches.")
-    if mat1.shape[1] != mat2.shape[0]:
-        raise errors.matmul_mismatch(mat1.shape, mat2.shape, ("mat1", "mat2"))
-    _same_dtype(input, mat1, mat2)
-    _supported("addmm_impl_cpu_", mat1)
-    full = (mat1.shape[0], mat2.shape[1])
-    _check_added("addmm", input, full)
-    out = _added_product(input, mat1, mat2, full, beta, alpha)
-    if tracking(input, mat1, mat2):
-        record(AddmmBackward0, (input, mat1, mat2), out, (mat1, mat2), alpha=alpha, beta=beta, shape=input.shape)
-    return out
-
-
-def _same_dtype(input: Tensor, a: Tensor, b: Tensor) -> None:
-    if input.dtype is not b.dtype or a.dtype is not b.dtype:
-        first = input if input.dtype is not b.dtype else a
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {first.dtype.scalar_name} and {b.dtype.scalar_name}\n"
-            f"  input: {input.dtype}, mat1: {a.dtype}, mat2: {b.dtype}\n  Convert them to one dtype, as in x.to({b.dtype})."
-        )
-
-
-@backward("Baddbmm", saved_names=("batch1", "batch2"))
-def BaddbmmBackward0(node, g):
-    a, b = node.saved
-    scaled = _times(g, node.alpha)
-    return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
-        bmm(scaled, b.transpose(1, 2)) if node.needs[1] else None,
-        bmm(a.transpose(1, 2), scaled) if node.needs[2] else None,
-    )
-
-
-@operator("baddbmm", out=True, inplace=True, autocast="lower", flops=_added_flops)
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    """beta * input + alpha * batch1 @ batch2, matrix by matrix: [b, m, n], [b, m, k], [b, k, n] -> [b, m, n]."""
-    _tensors("baddbmm", input=input, batch1=batch1, batch2=batch2)
-    _check_batch_ranks(batch1, batch2)
-    if not input.dtype is batch1.dtype is batch2.dtype:
-        names = [errors._c_name(t.dtype) for t in (input, batch1, batch2)]
-        raise RuntimeError(f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}\n  Convert them to one dtype, as in x.to({batch1.dtype}).")
-    _check_batches(batch1, batch2)
-    _supported("baddbmm", batch1)
-    full = (*batch1.shape[:2], batch2.shape[2])
-    _check_added("baddbmm", input, full)
-    out = _added_product(input, batch1, batch2, full, beta, alpha)
-    if tracking(input, batch1, batch2):
-        record(BaddbmmBackward0, (input, batch1, batch2), out, (batch1, batch2), alpha=alpha, beta=beta, shape=input.shape)
-    return out
-
-
-def _check_batch_ranks(a: Tensor, b: Tensor) -> None:
-    for name, t in (("batch1", a), ("batch2", b)):
-        if t.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor\n  got shape {list(t.shape)}; [b, m, k] with [b, k, n] is needed.")
-
-
-@backward("Addbmm", saved_names=("batch1", "batch2"))
-def AddbmmBackward0(node, g):
-    a, b = node.saved
-    each = _times(g, node.alpha).expand(a.shape[0], *g.shape)  # [b, m, n]
-    return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
-        bmm(each, b.transpose(1, 2)) if node.needs[1] else None,
-        bmm(a.transpose(1, 2), each) if node.needs[2] else None,
-    )
-
-
-def _addbmm_flops(args, kwargs, result) -> int:
-    return 2 * result.numel() * args[1].shape[0] * args[1].shape[-1] + result.numel()
-
-
-@operator("addbmm", out=True, inplace=True, autocast="lower", flops=_addbmm_flops)
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    """beta * input + alpha * sum over the batch of batch1 @ batch2: [m, n], [b, m, k], [b, k, n] -> [m, n]."""
-    _tensors("addbmm", input=input, batch1=batch1, batch2=batch2)
-    full = (batch1.shape[-2] if batch1.ndim > 1 else 1, batch2.shape[-1] if batch2.ndim else 1)
-    _check_added("addbmm", input, full)
-    _check_batch_ranks(batch1, batch2)
-    if batch1.shape[0] != batch2.shape[0]:
-        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
-    if batch1.shape[2] != batch2.shape[1]:
-        raise RuntimeError(f"Incompatible matrix sizes for bmm ({batch1.shape[1]}x{batch1.shape[2]} and {batch2.shape[1]}x{batch2.shape[2]})")
-    _same_dtype(input, batch1, batch2)
-    _supported("addbmm", batch1)
-    from ..autograd import no_grad
-
-    with no_grad():  # the sum over the batch is a longer inner dimension: [m, b·k] @ [b·k, n]
-        long = batch1.shape[0] * batch1.shape[2]
-        out = _added_product(input, batch1.permute(1, 0, 2).reshape(full[0], long), batch2.reshape(long, full[1]), full, beta, alpha)
-    if tracking(input, batch1, batch2):
-        record(AddbmmBackward0, (input, batch1, batch2), out, (batch1, batch2), alpha=alpha, beta=beta, shape=input.shape)
-    return out
-
-
-@backward("Addmv", saved_names=("mat", "vec"))
-def AddmvBackward0(node, g):
-    mat, vec = node.saved
-    scaled = _times(g, node.alpha)
-    return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
-        scaled.unsqueeze(1) * vec if node.needs[1] else None,  # [m, k]
-        mv(mat.t(), scaled) if node.needs[2] else None,
-    )
-
-
-@operator("addmv", out=True, inplace=True, flops=_added_flops)
-def addmv(input, mat, vec, *, beta=1, alpha=1):
-    """beta * input + alpha * mat @ vec: [m] (or what broadcasts to it), [m, k], [k] -> [m]."""
-    _tensors("addmv", input=input, mat=mat, vec=vec)
-    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
-    if mat.shape[1] != vec.shape[0] or input.numel() not in (1, mat.shape[0]):
-        raise RuntimeError(
-            f"size mismatch, got input ({input.numel()}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})\n"
-            f"  input [m], mat [m, k], vec [k]: m and k must agree."
-        )
-    if not input.dtype is mat.dtype is vec.dtype:
-        raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {input.dtype.scalar_name}, {mat.dtype.scalar_name}, and {vec.dtype.scalar_name}"
-            f"\n  Convert them to one dtype, as in x.to({mat.dtype})."
-        )
-    _supported("addmv_impl_cpu", mat)
-    column = wrap(_as_matrix(vec.spec, False), vec.mem, vec.ptr)  # [k, 1]
-    added = input if input.ndim == 0 else wrap(_as_matrix(input.spec, False), input.mem, input.ptr)  # [m, 1]
-    product = _added_product(added, mat, column, (mat.shape[0], 1), beta, alpha)
-    out = wrap(Spec.of(Layout.contiguous((mat.shape[0],)), mat.dtype, product.device), product.mem, product.ptr)
-    if tracking(input, mat, vec):
-        record(AddmvBackward0, (input, mat, vec), out, (mat, vec), alpha=alpha, beta=beta, shape=input.shape)
-    return out
-
-
-# ---- linear ---------------------------------------------------------------------------------------------------------------
-
-_LINEAR = PlanCache()
-
-
-def _linear_plan(input: Tensor, weight: Tensor, bias: Tensor | None) -> Plan:
-    _tensors("linear", input=input, weight=weight, **({} if bias is None else {"bias": bias}))
-    if weight.ndim not in (1, 2) or weight.ndim == 1 and bias is not None and bias.ndim:
-        raise RuntimeError(f"linear(): weight must be [out, in] (or [in]), got shape {list(weight.shape)}")
-    if input.ndim == 0:
-        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are 0D and 2D\n  linear takes [*, in].")
-    turned = weight.spec.with_layout(weight.spec.layout.permute((1, 0))) if weight.ndim == 2 else weight.spec.with_layout(weight.spec.layout.unsqueeze(1))
-    if input.shape[-1] != turned.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({prod(input.shape[:-1])}x{input.shape[-1]} and {turned.shape[0]}x{turned.shape[1]})\n"
-            f"  input: {list(input.shape)}   last size {input.shape[-1]}\n  weight: {list(weight.shape)}   [out, in] with in = {weight.shape[-1]}\n"
-            f"  linear computes input @ weight.T: the input's last size must be the layer's in_features."
-        )
-    if bias is None:
-        if input.dtype is not weight.dtype:
-            raise errors.dtype_mismatch(input.dtype, weight.dtype, ("input", "weight"))
-    else:
-        _same_dtype(bias, input, weight)
-    _supported("addmm_impl_cpu_", input)
-    rows = prod(input.shape[:-1])
-    if bias is not None:
-        bias.spec.layout.expand((rows, turned.shape[1]))
-    source = _as_matrix(input.spec, True)
-    full = (*source.shape[:-1], turned.shape[1])
-    desc, device = _descriptor(source, turned, full, None if bias is None else bias.spec.layout)
-    shape = (*input.shape[:-1], *([full[-1]] if weight.ndim == 2 else []))
-    spec = Spec.of(Layout.contiguous(shape), input.dtype, device)
-    inner = Spec.of(Layout.contiguous((rows, full[-1])), input.dtype, device)
-    node = LinearMmBackward if bias is None else LinearAddmmBackward
-    outer = None if inner is spec else ViewBackward0 if bias is not None else SqueezeBackward4 if input.ndim == 1 else UnsafeViewBackward0
-    return _LINEAR.put((input.spec, weight.spec, None if bias is None else bias.spec), Plan(desc, spec, node, inner, outer, full))
-
-
-def _linear_gradients(node, g):
-    """Gradients of input [*, in] and weight [out, in] from g [rows, out]."""
-    x, w = node.saved
-    matrix = w if w.ndim == 2 else w.unsqueeze(0)
-    return (
-        matmul(g, matrix).reshape(x.shape) if node.needs[-2] else None,
-        mm(g.t(), x.reshape(-1, x.shape[-1])).reshape(w.shape) if node.needs[-1] else None,
-    )
-
-
-@backward("Mm", saved_names=("self", "mat2"))
-def LinearMmBackward(node, g):
-    return _linear_gradients(node, g)
-
-
-@backward("Addmm", saved_names=("mat1", "mat2"))
-def LinearAddmmBackward(node, g):
-    return (_sum_to(g, node.shape) if node.needs[0] else None, *_linear_gradients(node, g))
-
-
-def _linear_flops(args, kwargs, result) -> int:
-    bias = args[2] if len(args) > 2 else kwargs.get("bias")
-    return 2 * result.numel() * args[0].shape[-1] + (result.numel() if bias is not None else 0)
-
-
-@operator("linear", method=False, namespace="nn.functional", autocast="lower", flops=_linear_flops)
-def linear(input, weight, bias=None):
-    """input @ weight.T + bias in one kernel: [*, in], [out, in], [out] -> [*, out]. The weight is read where it is, never transposed in memory."""
-    try:
-        if bias is None:
-            plan = _LINEAR[input.spec, weight.spec, None]
-        else:
-            plan = _LINEAR[input.spec, weight.spec, bias.spec]
-    except (KeyError, AttributeError):
-        plan = _linear_plan(input, weight, bias)
-    if bias is None:
-        out = run_plan(plan.desc, plan.spec, input.ptr, weight.ptr)
-        if tracking(input, weight):
-            _record_linear(plan, (input, weight), out, (input, weight))
-        return out
-    one = 1.0 if input.dtype.is_floating_point else 1
-    out = run_plan(plan.desc, plan.spec, input.ptr, weight.ptr, bias.ptr, one, one)
-    if tracking(input, weight, bias):
-        _record_linear(plan, (bias, input, weight), out, (input, weight), shape=bias.shape)
-    return out
-
-
-def _record_linear(plan: Plan, inputs, out: Tensor, saves, **attributes) -> None:
-    if plan.outer is None:
-        record(plan.node, inputs, out, saves, **attributes)
-        return
-    product = wrap(plan.inner, out.mem, out.ptr)
-    record(plan.node, inputs, product, saves, **attributes)
-    record(plan.outer, (product,), out, shape=plan.inner.shape)
-
-
-from . import contract  # noqa: E402, F401  (equations are written over the products above)
+from . import added as _added  # noqa: E402, F401  (written over the products above)
+from . import contract as _contract  # noqa: E402, F401
