@@ -9,11 +9,20 @@ import importlib as _importlib
 __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, then this package's own version
 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
-_ROOMS = frozenset("nn optim utils data io amp cuda mps backends random version lens torch_alias linalg special".split())
+_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias linalg special".split())
 
 
 # Single names of those rooms that stand at the top level too.
-_FROM_ROOMS = {"autocast": "amp", "is_autocast_enabled": "amp", "save": "io", "load": "io"}
+_FROM_ROOMS = {"save": "io", "load": "io"}
+_FROM_ROOMS.update(dict.fromkeys(
+    """autocast is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled
+    clear_autocast_cache""".split(), "amp"))  # fmt: skip
+_FROM_ROOMS.update(dict.fromkeys(
+    """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d constant_pad_nd max_pool1d max_pool2d max_pool3d avg_pool1d
+    adaptive_avg_pool1d adaptive_max_pool1d dropout alpha_dropout batch_norm group_norm instance_norm pairwise_distance pdist bilinear
+    celu celu_ selu selu_ rrelu rrelu_ threshold threshold_ hardshrink pixel_shuffle pixel_unshuffle channel_shuffle
+    cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss poisson_nll_loss kl_div
+    binary_cross_entropy_with_logits""".split(), "nn.functional"))  # fmt: skip
 
 
 def __getattr__(name: str):

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import autograd, dtypes, layout, memory, printing
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .compile import compile  # light: what it wraps is imported when it is called
 from .kernels.native import get_num_threads, set_num_threads
 from .ops import create, join, legacy, random, shape, table
 from .tensor import Tensor
@@ -83,12 +84,6 @@ def get_num_interop_threads() -> int:
 
 def set_num_interop_threads(n: int) -> None:
     """Operators run one after another: there is no second pool to size."""
-
-
-def compile(*args, **kwargs):
-    from .compile import compile as compile_
-
-    return compile_(*args, **kwargs)
 
 
 def _names() -> dict[str, Any]:
