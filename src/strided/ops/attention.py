@@ -97,11 +97,19 @@ def _bool():
     return bool_
 
 
+def _wide(*tensors):
+    """16-bit operands as float32: the steps between two products must not be rounded to 16 bits."""
+    return tuple(t if t is None or t.dtype.itemsize > 2 else t.float() for t in tensors)
+
+
 def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
+    dtype = query.dtype
+    query, key, value = _wide(query, key, value)
     weights = _weights(query, key, mask, is_causal, scale, shared=True)
     if dropout_p > 0.0:
         weights = weights * dropout_mask(weights, dropout_p)  # 0, or 1 / (1 - p)
-    return matmul(weights, value)  # [*, L, Ev]
+    result = matmul(weights, value)  # [*, L, Ev]
+    return result if result.dtype is dtype else result.to(dtype)
 
 
 # ---- fused ----------------------------------------------------------------------------------------------------------------
@@ -150,18 +158,21 @@ def _fused_plan(query, key, value, mask, is_causal):
 def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
     """The weights are computed again instead of kept: memory of the scores is needed only while this runs."""
     query, key, value = node.saved
+    dtype = query.dtype
+    query, key, value, g = _wide(query, key, value, g)
     weights = _weights(query, key, node.mask, node.is_causal, node.scale)  # [*, L, S]
-    d_value = _sum_to(matmul(weights.transpose(-2, -1), g), value.shape) if node.needs[2] else None
-    if not (node.needs[0] or node.needs[1]):
-        return None, None, d_value
-    d_weights = matmul(g, value.transpose(-2, -1))  # [*, L, S]
-    # The sum could be had from g · result without these weights; of the very weights that are used here it is exacter.
-    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
-    return (
-        _sum_to(matmul(d_scores, key) * node.scale, query.shape) if node.needs[0] else None,
-        _sum_to(matmul(d_scores.transpose(-2, -1), query) * node.scale, key.shape) if node.needs[1] else None,
-        d_value,
-    )
+    d_query = d_key = d_value = None
+    if node.needs[2]:
+        d_value = _sum_to(matmul(weights.transpose(-2, -1), g), value.shape)
+    if node.needs[0] or node.needs[1]:
+        d_weights = matmul(g, value.transpose(-2, -1))  # [*, L, S]
+        # The sum could be had from g · result without these weights; of the very weights that are used here it is exacter.
+        d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
+        if node.needs[0]:
+            d_query = _sum_to(matmul(d_scores, key) * node.scale, query.shape)
+        if node.needs[1]:
+            d_key = _sum_to(matmul(d_scores.transpose(-2, -1), query) * node.scale, key.shape)
+    return tuple(d if d is None or d.dtype is dtype else d.to(dtype) for d in (d_query, d_key, d_value))
 
 
 def _attention_flops(args, kwargs, result) -> int:
