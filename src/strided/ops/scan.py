@@ -3,25 +3,32 @@ from __future__ import annotations
 
 from .. import dtypes
 from ..autograd import backward, record, tracking
-from ..layout import wrap_dim
+from ..dispatch import PlanCache, run
+from ..kernels.scan import build_scan
+from ..layout import Layout, wrap_dim
+from ..tensor import Spec
 from . import host
-from .folding import accumulation_dtype, plain
+from .folding import accumulation_dtype, check_dtype, plain
 from .return_types import TYPES
 from .table import TABLE, operator
 
 
-def _scan(input, dim, dtype, name):
-    import numpy
+_plans = PlanCache()
 
-    if input.is_meta:
-        return host.like(input.spec, dtype=dtype)
-    a = host.wide(input)
-    if dtype.is_floating_point and a.dtype.itemsize < 8 and a.dtype.kind == "f":
-        a = a.astype("float64")  # long sums of float32 stay exact to its last bits
-    elif not dtype.is_floating_point and a.dtype.kind != "f":
-        a = a.astype("int64")
-    with numpy.errstate(all="ignore"):
-        return host.tensor(getattr(numpy, name)(a, axis=dim) if input.ndim else a, dtype, input.device)
+
+def _scan(input, dim, dtype, op):
+    """A running "add" or "mul", unrecorded."""
+    key = op, input.spec, dim, dtype
+    plan = _plans.get(key)
+    if plan is None:
+        check_dtype("cumsum", input)
+        spec = Spec.of(Layout.contiguous(input.shape), dtype, input.device)
+        desc = None
+        if not spec.is_meta:
+            shape, strides, own = (spec.shape, spec.strides, input.spec.strides) if input.ndim else ((1,), (1,), (1,))
+            desc = build_scan(op, shape, dim, (dtype, strides), (input.dtype, own), result_bytes=spec.nbytes)
+        plan = _plans.put(key, (desc, spec))
+    return run(plan[0], plan[1], input.ptr)
 
 
 @operator("cumsum", inplace=True, out=True, flops=lambda args, kwargs, result: result.numel())
@@ -29,7 +36,7 @@ def cumsum(input, dim, *, dtype=None):
     """The running sum along `dim`; integers and bool give int64 unless `dtype` says otherwise."""
     dim = wrap_dim(dim, input.ndim)
     dtype = accumulation_dtype(input, dtype)
-    out = _scan(input, dim, dtype, "cumsum")
+    out = _scan(input, dim, dtype, "add")
     if tracking(input):
         record(CumsumBackward0, (input,), out, dim=dim, own=input.dtype)
     return out
@@ -58,7 +65,7 @@ def cumprod(input, dim, *, dtype=None):
     """The running product along `dim`."""
     dim = wrap_dim(dim, input.ndim)
     dtype = accumulation_dtype(input, dtype)
-    out = _scan(input, dim, dtype, "cumprod")
+    out = _scan(input, dim, dtype, "mul")
     if tracking(input):
         record(CumprodBackward0, (input,), out, (input, out), dim=dim)
     return out
