@@ -154,6 +154,23 @@ def test_creation_arguments():
     assert sorted(strided.randperm(50).tolist()) == list(range(50))
 
 
+def test_open_ranges():
+    """A range of 2^64 has no modulus; the widest ones must not overflow."""
+    x = strided.empty(1000, dtype=strided.int64).random_(-(2**63), None)
+    assert x.min().item() < 0 < x.max().item()
+    x = strided.randint(-(2**63), 2**63 - 1, (1000,))
+    assert x.min().item() < 0 < x.max().item()
+    assert strided.empty(1000, dtype=strided.int64).random_().min().item() >= 0
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        strided.empty(3).random_(2**70)
+
+
+def test_complex():
+    strided.manual_seed(0)
+    x = array_of(strided.randn(10_000, dtype=strided.complex64))
+    assert abs((abs(x) ** 2).mean() - 1) < 0.05  # the variance is shared by the two parts
+
+
 def test_gaps_stay():
     """A fill of a window writes the window only."""
     x = strided.zeros(6, 6)

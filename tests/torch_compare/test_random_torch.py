@@ -68,6 +68,22 @@ def test_wide_integers(n):
     same(lambda t: t.empty(n, dtype=t.bool).bernoulli_(0.7))
 
 
+def test_open_ranges():
+    same(lambda t: t.empty(50, dtype=t.int64).random_(-(2**63), None))
+    same(lambda t: t.empty(50, dtype=t.int64).random_(-3, None))
+    same(lambda t: t.empty(50, dtype=t.float16).random_(5, None))
+    same(lambda t: t.empty(50).random_(5, None))
+    same(lambda t: t.empty(50, dtype=t.bool).random_(0, 2))
+
+
+@pytest.mark.parametrize("n", (3, 20))
+@pytest.mark.parametrize("dtype", ("complex64", "complex128"))
+def test_complex(n, dtype):
+    torch.manual_seed(4), strided.manual_seed(4)
+    for make in (lambda t: t.rand(n, dtype=getattr(t, dtype)), lambda t: t.randn(n, dtype=getattr(t, dtype))):
+        assert make(torch).numpy().tobytes() == array_of(make(strided)).tobytes()
+
+
 FILLS = {
     "normal": lambda x: x.normal_(0.1, 2.0), "uniform": lambda x: x.uniform_(-1, 1), "bernoulli": lambda x: x.bernoulli_(0.5),
     "exponential": lambda x: x.exponential_(), "random": lambda x: x.random_(0, 9),
@@ -162,7 +178,12 @@ CALLS = {
     "3d": lambda t: t.multinomial(t.ones(2, 2, 2), 1), "perm": lambda t: t.randperm(-1), "perm dtype": lambda t: t.randperm(300, dtype=t.uint8),
     "probability": lambda t: t.bernoulli(t.tensor([2.0])), "overlap": lambda t: t.empty(2, 1).expand(2, 3).normal_(), "leaf": lambda t: t.zeros(3, requires_grad=True).normal_(),
     "state size": lambda t: t.set_rng_state(t.zeros(10, dtype=t.uint8)), "state dtype": lambda t: t.set_rng_state(t.zeros(5056)), "seed": lambda t: t.manual_seed(2**64),
-    "normal std": lambda t: t.normal(0.0, t.tensor([1.0, -1])), "random": lambda t: t.empty(3, dtype=t.int8).random_(0, 300),
+    "from": lambda t: t.empty(3).uniform_(-1e39, 0), "half to": lambda t: t.empty(3, dtype=t.float16).uniform_(0, 1e6), "width": lambda t: t.empty(3).random_(2**70),
+    "below": lambda t: t.empty(3, dtype=t.uint8).random_(-1, 5), "bool": lambda t: t.randint(0, 5, (3,), dtype=t.bool), "half": lambda t: t.empty(3, dtype=t.float16).random_(0, 70000),
+    "uint64": lambda t: t.empty(3, dtype=t.uint64).random_(), "p shape": lambda t: t.empty(3).bernoulli_(t.tensor([0.5, 0.5])), "half perm": lambda t: t.randperm(3000, dtype=t.float16),
+    "size": lambda t: t.rand(2.5), "size bool": lambda t: t.rand(True), "like": lambda t: t.rand_like(t.ones(3, dtype=t.int64)),
+    "int exponential": lambda t: t.empty(3, dtype=t.int32).exponential_(), "int cauchy": lambda t: t.empty(3, dtype=t.int32).cauchy_(),
+    "int log_normal": lambda t: t.empty(3, dtype=t.int32).log_normal_(), "normal std": lambda t: t.normal(0.0, t.tensor([1.0, -1])), "random": lambda t: t.empty(3, dtype=t.int8).random_(0, 300),
 }  # fmt: skip
 
 

@@ -20,7 +20,10 @@ from .table import TABLE, operator
 
 KIND = {dtypes.float32: "float", dtypes.float64: "double"}
 HALF = (dtypes.float16, dtypes.bfloat16)
-_C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "bool": "bool"}
+_C_NAMES = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "float32": "float", "float64": "double",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+}  # fmt: skip
 
 
 # ---- filling a tensor ---------------------------------------------------------------------------------------------------
@@ -98,7 +101,17 @@ def by_kernel(name: str, x: Tensor, generator, dtype, *parameters) -> Tensor:
     return serial_fill(x, generator, dtype, lambda state, at, n: kernels.fill(name, kind, n, state, at, n, *parameters))
 
 
+def real_parts(x: Tensor) -> Tensor:
+    """The real and imaginary parts of a complex tensor in its own memory, shape [*, 2]."""
+    layout = x.spec.layout
+    parts = Layout.of((*layout.shape, 2), (*(2 * stride for stride in layout.strides), 1))
+    return wrap(Spec.of(parts, x.dtype.to_real(), x.device), x.mem, x.ptr)
+
+
 def fill_normal(x: Tensor, mean: float, std: float, generator) -> Tensor:
+    if x.spec.dtype.is_complex:
+        fill_normal(real_parts(x), mean, std / math.sqrt(2.0), generator)
+        return x
     dtype, spec = floating(x, "normal_kernel_cpu"), x.spec
     if not spec.is_contiguous or spec.numel < 16:
         return by_kernel("normal_scalar", x, generator, dtype, mean, std)
@@ -143,9 +156,16 @@ def fill_bernoulli(x: Tensor, p: float, generator, one: float = 1.0) -> Tensor:
 
 
 def fill_integers(x: Tensor, low: int, extent: int, generator) -> Tensor:
-    """Integers low + draw mod extent."""
+    """Integers low + draw mod extent; extent 2^64 stands for every int64."""
+    if extent == 1 << 64:
+        return _fill_bits(x, "i64", -1, generator)
     kind = "i64" if extent >= 1 << 28 else "i32"
     return serial_fill(x, generator, dtypes.int64, lambda state, at, n: kernels.fill("integers", kind, n, state, at, n, _signed(extent), low))
+
+
+def _fill_bits(x: Tensor, kind: str, mask: int, generator) -> Tensor:
+    """The draws themselves (32 or 64 bits), masked."""
+    return serial_fill(x, generator, dtypes.int64, lambda state, at, n: kernels.fill("bits", kind, n, state, at, n, mask))
 
 
 def _signed(word: int) -> int:
@@ -170,8 +190,9 @@ def uniform_(input, *args, generator=None, **bounds):
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={plain(low)} > to={plain(high)}")
     if input.dtype.is_floating_point:
         limits = dtypes.finfo(input.dtype)
-        if not (limits.min <= low <= limits.max and limits.min <= high <= limits.max):
-            raise RuntimeError("from and to are out of bounds for " + input.dtype.scalar_name)
+        for name, bound in (("from", low), ("to", high)):
+            if not limits.min <= bound <= limits.max:
+                raise RuntimeError(f"{name} is out of bounds for {_C_NAMES.get(input.dtype.name, input.dtype.name)}")
         if high - low > limits.max:
             raise RuntimeError(
                 f"uniform_ expects to-from <= std::numeric_limits<{input.dtype.scalar_name}>::max(), but found to={plain(high)} and from={plain(low)} "
@@ -210,6 +231,7 @@ def fill_bernoulli_by(out: Tensor, p: Tensor, generator) -> Tensor:
     """1 where a uniform number (24 bits, 53 for float64 p) is below the element of p."""
     if not p.dtype.is_floating_point:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{p.dtype.scalar_name}'\nProbabilities are floating-point: p.float().")
+    p = TABLE["expand"].call(p.detach(), out.shape)
     if out.spec.is_meta:
         return out
     with no_grad():
@@ -225,12 +247,22 @@ def fill_bernoulli_by(out: Tensor, p: Tensor, generator) -> Tensor:
     return out
 
 
+def _continuous(x: Tensor, name: str) -> dtypes.DType:
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you specified {_spelt(x.dtype, name)}")
+    return floating(x, f"{name.lower()}_cpu")
+
+
+def _spelt(dtype: dtypes.DType, name: str) -> str:
+    return _C_NAMES.get(dtype.name, dtype.name) if name == "Cauchy" else str(dtype.scalar_name)  # PyTorch's two messages differ in this
+
+
 @operator("exponential_", function=False)
 def exponential_(input, lambd=1.0, *, generator=None):
     """Fills with exponential numbers of rate lambd."""
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={plain(lambd)}")
-    return _in_place(input, lambda x: by_kernel("exponential", x, generator, floating(x, "exponential_cpu"), -1.0 / lambd, 0.0))
+    return _in_place(input, lambda x: by_kernel("exponential", x, generator, _continuous(x, "Exponential"), -1.0 / float(lambd), 0.0))
 
 
 @operator("geometric_", function=False)
@@ -247,7 +279,7 @@ def cauchy_(input, median=0.0, sigma=1.0, *, generator=None):
     """Fills with Cauchy numbers."""
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={plain(sigma)}")
-    return _in_place(input, lambda x: by_kernel("cauchy", x, generator, floating(x, "cauchy_cpu"), float(median), float(sigma)))
+    return _in_place(input, lambda x: by_kernel("cauchy", x, generator, _continuous(x, "Cauchy"), float(median), float(sigma)))
 
 
 @operator("log_normal_", function=False)
@@ -265,23 +297,31 @@ def random_(input, *args, generator=None, **bounds):
         args = (0, args[0])
     low, high = _from_to(args, bounds, None, None)
     dtype = input.dtype
+    if dtype.itemsize == 8 and dtype.kind == "uint":
+        raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{dtype.scalar_name}'\nFill an int64 tensor and convert it.")
     if low is None and high is None:
-        if dtype is dtypes.bool_:
-            mask, wide = 1, False
-        elif dtype.is_floating_point:
-            wide = dtype is dtypes.float64
-            return _in_place(input, _integers_mod, (1 << significand_bits(dtype)) + 1, wide, generator)
-        else:
-            mask, wide = dtypes.iinfo(dtype).max, dtype.itemsize == 8
-        kind = "i64" if wide else "i32"
-        action = lambda x: serial_fill(x, generator, dtypes.int64, lambda state, at, n: kernels.fill("bits", kind, n, state, at, n, mask))
-        return _in_place(input, action)
-    low = 0 if low is None else int(low)
+        if dtype.is_floating_point:
+            return _in_place(input, _integers_mod, (1 << significand_bits(dtype)) + 1, dtype is dtypes.float64, generator)
+        mask = 1 if dtype is dtypes.bool_ else dtypes.iinfo(dtype).max
+        return _in_place(input, _fill_bits, "i64" if dtype.itemsize == 8 else "i32", mask, generator)
+    low = 0 if low is None else integer("random_", low)
     if high is None:
         high = (1 << significand_bits(dtype)) + 1 if dtype.is_floating_point else 2 if dtype is dtypes.bool_ else dtypes.iinfo(dtype).max + 1
-    high = int(high)
+    else:
+        high = integer("random_", high)
     check_range(low, high, dtype)
     return _in_place(input, fill_integers, low, high - low, generator)
+
+
+def integer(name: str, value: Any) -> int:
+    """A bound given as an int (or as something that counts as one). Raises TypeError for others, ValueError beyond 64 bits."""
+    try:
+        value = value.__index__()
+    except AttributeError:
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(value).__name__}), but expected int bounds") from None
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    return value
 
 
 def _integers_mod(x: Tensor, extent: int, wide: bool, generator) -> Tensor:
@@ -297,11 +337,13 @@ def significand_bits(dtype: dtypes.DType) -> int:
 def check_range(low: int, high: int, dtype: dtypes.DType) -> None:
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if dtype is dtypes.int64 and -(1 << 63) <= low and high <= 1 << 63:
+        return
     if dtype.is_floating_point:
-        least, most, name = dtypes.finfo(dtype).min, dtypes.finfo(dtype).max, dtype.scalar_name
+        least, most = dtypes.finfo(dtype).min, dtypes.finfo(dtype).max
     else:
         least, most = (0, 1) if dtype is dtypes.bool_ else (dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max)
-        name = _C_NAMES.get(dtype.name, dtype.name)
+    name = _C_NAMES.get(dtype.name, dtype.name)
     if not least <= low <= most:
         raise RuntimeError(f"from is out of bounds for {name}")
     if not least <= high - 1 <= most:

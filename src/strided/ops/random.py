@@ -28,7 +28,9 @@ from .fills import (
     fill_uniform,
     floating,
     generator_of,
+    integer,
     plain,
+    real_parts,
     serial_fill,
     significand_bits,
 )  # fmt: skip
@@ -42,9 +44,12 @@ __all__ = ["Generator", "default_generator", "dropout_mask", "fork_rng", "get_rn
 
 def _size(size: Any) -> tuple[int, ...]:
     """The sizes in (2, 3) or in ((2, 3),)."""
-    if len(size) == 1 and not hasattr(size[0], "__index__"):
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = size[0]
-    shape = tuple(int(s.__index__()) for s in size)
+    for place, s in enumerate(size):
+        if isinstance(s, bool) or not hasattr(s, "__index__"):
+            raise TypeError(f"rand(): argument 'size' (position {place + 1}) must be tuple of ints, not {type(s).__name__}")
+    shape = tuple(s.__index__() for s in size)
     if any(s < 0 for s in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     return shape
@@ -75,7 +80,8 @@ def _named(size: tuple, named: dict) -> tuple:
     """The size out of `size=` (PyTorch also takes `names=`, for named dimensions)."""
     unknown = set(named) - {"size", "names"}
     if unknown or size and "size" in named:
-        raise TypeError(f"unexpected keyword argument '{min(unknown, default='size')}'")
+        got = ", ".join([*(type(s).__name__ for s in size), *(f"{key}={type(value).__name__}" for key, value in named.items())])
+        raise TypeError(f"rand() received an invalid combination of arguments - got ({got}), but expected sizes and generator, dtype, device, …")
     if named.get("names") is not None:
         raise NotImplementedError("named dimensions are not supported: drop names=")
     return tuple(named["size"]) if "size" in named else size
@@ -89,10 +95,15 @@ def _leaf(t: Tensor, requires_grad: bool) -> Tensor:
     return t
 
 
+def _unit_interval(x: Tensor, generator) -> Tensor:
+    fill_uniform(real_parts(x) if x.spec.dtype.is_complex else x, 0.0, 1.0, generator)
+    return x
+
+
 @operator("rand", method=False, out=True)
 def rand(*size, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
     """Uniform numbers from [0, 1), shape `size`."""
-    x = fill_uniform(_fresh(size, named, dtype, device), 0.0, 1.0, generator)
+    x = _unit_interval(_fresh(size, named, dtype, device), generator)
     return _leaf(x, True) if requires_grad else x
 
 
@@ -135,7 +146,7 @@ def _bounds(name: str, args: list, low, high) -> tuple[int, int]:
         low = args[0]
     elif args or high is None:
         raise TypeError(f"{name}() received an invalid combination of arguments: give high, or low and high")
-    return int(low or 0), int(high)
+    return integer(name, low or 0), integer(name, high)
 
 
 @operator("randperm", method=False, out=True)
@@ -144,15 +155,13 @@ def randperm(n, *, generator=None, dtype=dtypes.int64, layout=None, device=None,
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     dtype = dtype or dtypes.int64
-    if n > _exact_up_to(dtype):
+    if dtype.is_floating_point and n > (1 << significand_bits(dtype)) + 1:
+        raise RuntimeError(f"n cannot be greater than {(1 << significand_bits(dtype)) + 1} for {dtype.scalar_name} type.")
+    if not dtype.is_floating_point and n > dtypes.iinfo(dtype).max:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
     x = _fresh((n,), {}, dtype, device)
     kind = "short" if n < 0xFFFFFFFF // 20 else "long"
     return _leaf(serial_fill(x, generator, dtypes.int64, lambda state, at, count: kernels.fill("permutation", kind, count, state, at, count)), requires_grad)
-
-
-def _exact_up_to(dtype: dtypes.DType) -> int:
-    return 1 << significand_bits(dtype) if dtype.is_floating_point else dtypes.iinfo(dtype).max
 
 
 def _like(input: Tensor, dtype, device, memory_format) -> Tensor:
@@ -167,7 +176,7 @@ def _like(input: Tensor, dtype, device, memory_format) -> Tensor:
 @operator("rand_like", method=False)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Uniform numbers from [0, 1), shaped as input."""
-    return _leaf(fill_uniform(_like(input, dtype, device, memory_format), 0.0, 1.0, generator), requires_grad)
+    return _leaf(_unit_interval(_like(input, dtype, device, memory_format), generator), requires_grad)
 
 
 @operator("randn_like", method=False)
@@ -288,6 +297,14 @@ def _with_replacement(w: Tensor, samples: int, shape, generator: Generator) -> T
 
 
 # ---- dropout ------------------------------------------------------------------------------------------------------------
+
+@operator("dropout", method=False)
+def dropout(input, p, train):
+    """input with elements zeroed with probability p and the others scaled by 1/(1 − p), while `train`; else input itself."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+    return TABLE["mul"].call(input, dropout_mask(input, p)) if train and p and input.numel() else input
+
 
 def dropout_mask(input: Tensor, p: float, shape=None, generator: Generator | None = None) -> Tensor:
     """What `input` is multiplied by in dropout: 0 with probability p, else 1/(1 − p), in input's dtype; shaped as input, or `shape` (dropout of whole features)."""
