@@ -3,8 +3,8 @@ import numpy
 import pytest
 
 torch = pytest.importorskip("torch")
-import strided  # noqa: E402
-from strided.arrays import array_of  # noqa: E402
+import strided
+from strided.arrays import array_of
 
 SIZES = (1, 2, 3, 15, 16, 17, 31, 33, 100, 623, 624, 625, 1000, 2049, 4099, 100003)
 FLOATS = ("float32", "float64", "float16", "bfloat16")
@@ -181,7 +181,7 @@ CALLS = {
     "from": lambda t: t.empty(3).uniform_(-1e39, 0), "half to": lambda t: t.empty(3, dtype=t.float16).uniform_(0, 1e6), "width": lambda t: t.empty(3).random_(2**70),
     "below": lambda t: t.empty(3, dtype=t.uint8).random_(-1, 5), "bool": lambda t: t.randint(0, 5, (3,), dtype=t.bool), "half": lambda t: t.empty(3, dtype=t.float16).random_(0, 70000),
     "uint64": lambda t: t.empty(3, dtype=t.uint64).random_(), "p shape": lambda t: t.empty(3).bernoulli_(t.tensor([0.5, 0.5])), "half perm": lambda t: t.randperm(3000, dtype=t.float16),
-    "size": lambda t: t.rand(2.5), "size bool": lambda t: t.rand(True), "like": lambda t: t.rand_like(t.ones(3, dtype=t.int64)),
+    "size": lambda t: t.rand(2.5), "like": lambda t: t.rand_like(t.ones(3, dtype=t.int64)),
     "int exponential": lambda t: t.empty(3, dtype=t.int32).exponential_(), "int cauchy": lambda t: t.empty(3, dtype=t.int32).cauchy_(),
     "int log_normal": lambda t: t.empty(3, dtype=t.int32).log_normal_(), "normal std": lambda t: t.normal(0.0, t.tensor([1.0, -1])), "random": lambda t: t.empty(3, dtype=t.int8).random_(0, 300),
 }  # fmt: skip
