@@ -1,17 +1,14 @@
 """The Mersenne Twister as IR text, and the loops that random fills are built from: draw a chunk of words, turn each into a number.
 
-Holds the generator's native state's layout. The distributions are in random.py.
+The state's layout is in random.py, the distributions are in random_text.py.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from .random import BUFFER, NEXT, M, N
 from .scalar import Code, Value, constant
 
-N, M = 624, 397
-BUFFER, NEXT, SPARE, HAS_SPARE = 4 * N, 8 * N, 8 * N + 8, 8 * N + 16  # byte offsets behind the state words
-STATE_BYTES = 8 * N + 24
-FRESH = N + 1  # value of `next` after seeding: nothing was drawn yet (like N, it makes the next draw refill)
 CHUNK = 2048  # elements a step: the drawn words are still in the first-level cache when they are turned into numbers
 
 
