@@ -238,3 +238,41 @@ def test_schedule_state_dict():
     other = lr_scheduler.StepLR(SGD([torch.ones(1, requires_grad=True)], lr=1.0), 2, 0.5)
     other.load_state_dict(schedule.state_dict())
     assert other.last_epoch == 3 and other.get_last_lr() == [0.5]
+
+
+def test_updates_are_seen_as_operators():
+    from strided.dispatch import listen
+
+    p = torch.ones(4, requires_grad=True)
+    p.grad = torch.ones(4)
+    events = []
+    optimizer = Adam([p])
+    with listen(events.append):
+        optimizer.step()
+    (event,) = [e for e in events if e.op == "adam_"]
+    assert event.kind == "inplace" and event.bytes_allocated == 0 and event.inputs[0].shape == (4,)
+
+
+def test_parameters_that_are_not_contiguous_and_16_bit_ones():
+    base = torch.zeros(3, 2)
+    p = base.t().detach().requires_grad_()
+    p.grad = torch.arange(6).float().reshape(2, 3)
+    SGD([p], lr=1.0, momentum=0.5).step()
+    assert base.tolist() == [[0, -3], [-1, -4], [-2, -5]]
+    q = torch.ones(2, dtype=torch.bfloat16, requires_grad=True)
+    q.grad = torch.ones(2, dtype=torch.bfloat16)
+    optimizer = AdamW([q], lr=0.5)
+    optimizer.step()
+    assert q.dtype == torch.bfloat16 and q.tolist() == [0.49609375] * 2
+    assert optimizer.state[q]["exp_avg"].dtype == torch.bfloat16
+
+
+def test_an_infinite_parameter_stays_infinite():
+    assert stepped(lambda p: SGD(p, lr=0.5), [1], start=math.inf) == [math.inf]
+
+
+def test_expanded_parameters_are_refused():
+    p = torch.zeros(1, 3).expand(2, 3).detach().requires_grad_()
+    p.grad = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        SGD([p]).step()

@@ -2,8 +2,10 @@
 import math
 
 from .. import ops
+from ..kernels import expr as E
+from .fused import fused_update
 from .optimizer import Optimizer, check
-from .sgd import refuse_differentiable
+from .sgd import decayed, refuse_differentiable
 
 
 class Adam(Optimizer):
@@ -59,22 +61,46 @@ class Adam(Optimizer):
         step = state["step"].item()
         beta1, beta2 = (float(b) for b in group["betas"])
         lr, decay = float(group["lr"]), group["weight_decay"]
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        if group["maximize"]:
-            grad = -grad
-        if decay and group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * decay)
-        elif decay:
-            grad = grad.add(p, alpha=decay)
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
+        decoupled = group["decoupled_weight_decay"]
+        numbers = (
+            -1.0 if group["maximize"] else 1.0,
+            0.0 if decoupled else decay,
+            1 - lr * decay if decoupled else 1.0,
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            lr / (1 - beta1**step),
+            math.sqrt(1 - beta2**step),
+            group["eps"],
+        )
+        tensors = (p, state["exp_avg"], state["exp_avg_sq"])
         if group["amsgrad"]:
-            largest = state["max_exp_avg_sq"]
-            largest.copy_(ops.maximum(largest, square))
-            square = largest
-        denominator = square.sqrt().div_(math.sqrt(correction2)).add_(group["eps"])
-        p.addcdiv_(mean, denominator, value=-(lr / correction1))
+            adam_amsgrad(*tensors, state["max_exp_avg_sq"], grad, *numbers)
+        else:
+            adam(*tensors, grad, *numbers)
+
+
+def _moments(p, mean, square, g, sign, decay, new1, old2, new2):
+    """Both running means after a gradient."""
+    g = decayed(p, g, sign, decay)
+    return mean + new1 * (g - mean), square * old2 + new2 * g * g
+
+
+def _moved(p, mean, square, keep, rate, correction, eps):
+    return p * keep - rate * (mean / (E.sqrt(square) / correction + eps))
+
+
+@fused_update("adam_", 3, 4, 9)
+def adam(p, mean, square, g, sign, decay, keep, new1, old2, new2, rate, correction, eps):
+    mean, square = _moments(p, mean, square, g, sign, decay, new1, old2, new2)
+    return _moved(p, mean, square, keep, rate, correction, eps), mean, square
+
+
+@fused_update("adam_amsgrad_", 4, 5, 9)
+def adam_amsgrad(p, mean, square, largest, g, sign, decay, keep, new1, old2, new2, rate, correction, eps):
+    mean, square = _moments(p, mean, square, g, sign, decay, new1, old2, new2)
+    largest = E.maximum(largest, square)
+    return _moved(p, mean, largest, keep, rate, correction, eps), mean, square, largest
 
 
 class AdamW(Adam):

@@ -1,4 +1,7 @@
 """Stochastic gradient descent with momentum."""
+from .. import ops
+from ..kernels import expr as E
+from .fused import fused_update
 from .optimizer import Optimizer, check
 
 
@@ -42,19 +45,38 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, group, p, grad, state):
-        momentum, lr = group["momentum"], float(group["lr"])
-        if group["maximize"]:
-            grad = -grad
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=float(group["weight_decay"]))
-        if momentum:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = state["momentum_buffer"] = grad.clone().detach()
-            else:
-                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        p.add_(grad, alpha=-lr)
+        momentum, numbers = group["momentum"], (-1.0 if group["maximize"] else 1.0, float(group["lr"]), float(group["weight_decay"]))
+        if not momentum:
+            sgd(p, grad, *numbers)
+            return
+        buffer = state.get("momentum_buffer")
+        keep, take = (momentum, 1.0 - group["dampening"]) if buffer is not None else (0.0, 1.0)  # the first buffer is the gradient
+        if buffer is None:
+            buffer = state["momentum_buffer"] = ops.zeros_like(p)
+        (sgd_nesterov if group["nesterov"] else sgd_momentum)(p, buffer, grad, *numbers, momentum, keep, take)
+
+
+def decayed(p, g, sign, decay):
+    """The gradient with its sign and (coupled) weight decay; without decay p is not touched, infinite or not."""
+    return E.where(decay == 0, g * sign, g * sign + decay * p)
+
+
+@fused_update("sgd_", 1, 2, 3)
+def sgd(p, g, sign, lr, decay):
+    return p - lr * decayed(p, g, sign, decay)
+
+
+@fused_update("sgd_momentum_", 2, 3, 6)
+def sgd_momentum(p, buffer, g, sign, lr, decay, momentum, keep, take):
+    buffer = buffer * keep + decayed(p, g, sign, decay) * take
+    return p - lr * buffer, buffer
+
+
+@fused_update("sgd_nesterov_", 2, 3, 6)
+def sgd_nesterov(p, buffer, g, sign, lr, decay, momentum, keep, take):
+    g = decayed(p, g, sign, decay)
+    buffer = buffer * keep + g * take
+    return p - lr * (g + momentum * buffer), buffer
 
 
 def refuse_differentiable(differentiable):

@@ -1,0 +1,53 @@
+"""One pass over memory for a whole update: a rule's formula becomes one kernel that reads parameter, gradient and state and writes them back.
+
+Holds `fused_update`, which turns a formula into an operator. The formulas are with their rules.
+"""
+from .. import dispatch, errors
+from ..kernels import expr as E
+from ..kernels.map import build_map
+from ..ops.elementwise import check_overlap
+from ..ops.table import operator
+
+
+def fused_update(name, written, tensors, numbers):
+    """Decorates a formula over `tensors` elements and `numbers` numbers that returns new values of the first `written` tensors.
+
+    The result is a function of that many tensors (one shape, one device) and floats; it writes in place, outside the graph. Arithmetic is in the
+    parameter's compute dtype: float32 for 16-bit parameters.
+    """
+
+    def make(formula):
+        exprs = E.trace(formula, tensors + numbers)
+        exprs = exprs if isinstance(exprs, tuple) else (exprs,)
+        plans = dispatch.PlanCache()
+
+        def plan(operands):
+            shape, common = operands[0].shape, operands[0].dtype.compute
+            for t in operands:
+                if t.shape != shape:
+                    raise RuntimeError(f"{name}: parameter, gradient and state must have one shape, but got {list(shape)} and {list(t.shape)}")
+            errors.check_devices(name, operands)
+            for t in operands[:written]:
+                check_overlap(t)
+            if operands[0].is_meta:
+                return None
+            ins = [(t.dtype, t.spec.layout) for t in operands]
+            return build_map(exprs, ins[:written], [*ins, *[("param", "f64")] * numbers], compute=[common] * tensors + [None] * numbers)
+
+        @operator(name, function=False, method=False, writes=True, flops=lambda args, kwargs, result: sum(map(E.flops, exprs)) * args[0].numel())
+        def update(*operands):
+            given = operands[:tensors]
+            key = tuple([t.spec for t in given])
+            found = plans.get(key)
+            if found is None:
+                found = plans.put(key, (plan(given),))
+            if found[0] is not None:
+                pointers = [t.ptr for t in given]
+                dispatch.launch(found[0], *pointers[:written], *pointers, *map(float, operands[tensors:]))
+            for t in given[:written]:
+                t.mem.version += 1
+            return given[0]
+
+        return update
+
+    return make
