@@ -143,20 +143,27 @@ def _gemm(kind, p, threads):
     top, nr = t.heights[0], t.nr
     parts = native.parts_for(p.work, THREAD_GRAIN) if threads else 1
     rows, cols = _split(p.m, p.n, p.batch, parts, top, nr)
-    items = p.batch * -(-p.m // rows) * -(-p.n // cols) if p.m and p.n else 0
+    items = _items(p, rows, cols)
     # One block of A (mc x kc) and the panels of B in use stay in the second-level cache; k is cut into equal rounds.
     limit = 384 * 4 // acc
     kc = max(1, -(-p.k // max(1, -(-p.k // limit))))
     mc = min(_round_up(rows, top), 20 * top)
     nc = min(_round_up(cols, nr), _round_up(2048, nr))
+    partial = kc < p.k and (not kind.in_place or kind.epilogue != "")  # sums between rounds need a place of their own: keep it small
+    if partial:
+        rows, nc = min(rows, _round_up(1024, top)), min(nc, _round_up(1024, nr))
+        items = _items(p, rows, cols)
     a_bytes = _round_up((mc + top) * kc * acc, 64) + 64  # whole vectors are stored behind the last panel
     b_bytes = _round_up((nc + nr) * kc * acc, 64)
-    partial = kc < p.k and (not kind.in_place or kind.epilogue != "")
     p_bytes = _round_up(rows * nc * acc, 64) if partial else 64
     tile = _round_up(top * nr * acc, 64)
     layout = [a_bytes, a_bytes + b_bytes, a_bytes + b_bytes + p_bytes, a_bytes + b_bytes + p_bytes + tile]
     words = [p.m, p.n, p.k, items, rows, cols, kc, mc, nc, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, *layout, len(p.sizes), *p.batch_words()]
     return address, max(1, min(parts, items)), words
+
+
+def _items(p, rows, cols):
+    return p.batch * -(-p.m // rows) * -(-p.n // cols) if p.m and p.n else 0
 
 
 def _split(m, n, batch, parts, top, nr):
