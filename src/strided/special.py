@@ -2,8 +2,8 @@
 from .ops.table import TABLE as _TABLE
 from .ops.table import functions as _functions
 
-_SHARED = "digamma erf erfc erfinv exp2 expm1 gammaln i0 log1p log_softmax logit logsumexp multigammaln polygamma round sinc softmax xlogy"
-_OTHER = {"expit": "sigmoid", "psi": "digamma", "gammaln": "lgamma", "multigammaln": "mvlgamma"}
+_SHARED = "digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsumexp polygamma round sinc softmax xlogy"
+_OTHER = {"expit": "sigmoid", "psi": "digamma", "gammaln": "lgamma", "multigammaln": "mvlgamma", "gammainc": "igamma", "gammaincc": "igammac"}
 
 globals().update({name: _TABLE[_OTHER.get(name, name)].call for name in [*_SHARED.split(), *_OTHER] if _OTHER.get(name, name) in _TABLE})
 globals().update(_functions("special"))

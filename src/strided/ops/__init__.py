@@ -3,7 +3,7 @@
 `strided.ops.<name>` is the public function of an operator (nn and optim call operators through here).
 """
 from . import elementwise, pointwise, table
-from . import shape, create, reduce, moments, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy
+from . import shape, create, reduce, moments, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy, special
 from .table import TABLE
 
 table.install_methods()
