@@ -1,9 +1,18 @@
 """`nn`: modules, parameters, functions, initialisers. The operators are in ops/."""
-from . import functional, init, modules, parameter, utils
+import importlib
+
+from . import functional, init, modules, parameter
 from .hooks import RemovableHandle
-from .modules import *  # noqa: F403
-from .modules import Module
+from .lazy import lazy_names
+from .module import Module
 from .parameter import Buffer, Parameter, UninitializedParameter
+
+_find, __dir__, _names = lazy_names(f"{__name__}.modules", globals(), modules.FAMILIES)
+
+
+def __getattr__(name):
+    return importlib.import_module(".utils", __name__) if name == "utils" else _find(name)
+
 
 __all__ = [
     "Buffer",
@@ -16,5 +25,5 @@ __all__ = [
     "modules",
     "parameter",
     "utils",
-    *modules.__all__,
+    *_names,
 ]

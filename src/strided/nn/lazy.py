@@ -1,0 +1,25 @@
+"""Names that are loaded from their file when first used."""
+import importlib
+
+
+def lazy_names(package, namespace, families):
+    """`__getattr__`, `__dir__` and the list of names for a module whose names live in files of `package`.
+
+    families: file name → the names it defines, separated by spaces. A name once found is kept in `namespace`, the module's globals.
+    """
+    home = {name: family for family, names in families.items() for name in names.split()}
+
+    def find(name):
+        if name in home:
+            value = getattr(importlib.import_module(f"{package}.{home[name]}"), name)
+        elif name in families and package == namespace["__name__"]:  # the file itself, as in nn.modules.linear
+            value = importlib.import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module '{namespace['__name__']}' has no attribute '{name}'")
+        namespace[name] = value
+        return value
+
+    def names():
+        return sorted({*namespace, *home})
+
+    return find, names, list(home)
