@@ -6,9 +6,11 @@ Tensors made from data (lists, arrays, buffers), and values read out of tensors,
 from __future__ import annotations
 
 import math
+import struct
 from typing import Any
 
 from .. import dtypes
+from ..arrays import tensor_of
 from ..autograd import no_grad
 from ..dispatch import PlanCache, run
 from ..dtypes import DType, resolve_device
@@ -319,12 +321,14 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * (1 if step > 0 else -1) < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if not dtype.is_floating_point and not whole:
+    if dtype is dtypes.int64 and not whole:
         start, end, step = int(start), int(end), int(step)
         if step == 0:
             raise ValueError("step must be nonzero")
         whole = True
     length = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    if not dtype.is_floating_point:
+        start, step = int(start), int(step)
     if dtype.is_floating_point:
         start, step = float(start), float(step)
     spec = spec_of((int(length),), dtype, device)
@@ -367,9 +371,13 @@ def _steps(name: str, steps: Any) -> int:
     return count
 
 
-def _line(i, first, last, by, half, top):
+def _line(i, first, last, by, half, top, round=lambda x: x):
     """Point i of a line, from the nearer end, so that both ends are met exactly."""
-    return E.where(i < half, first + i * by, last - (top - i) * by)
+    return E.where(i < half, first + round(i * by), last - round((top - i) * by))
+
+
+# PyTorch walks the line in the dtype itself: for 16 bits the product is rounded before the sum is.
+_LINES = {dtypes.float16: lambda *n: _line(*n, round=lambda x: E.cast(x, dtypes.float16)), dtypes.bfloat16: lambda *n: _line(*n, round=lambda x: E.cast(x, dtypes.bfloat16))}
 
 
 @operator("linspace", method=False)
@@ -378,28 +386,51 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     start, end, count = plain(start), plain(end), _steps("linspace", steps)
     dtype, device = options("linspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
     spec = spec_of((count,), dtype, device)
-    return finish("linspace", _generate("linspace", spec, _line, *_line_numbers(start, end, count, dtype)), requires_grad, out)
+    return finish("linspace", _generate("linspace", spec, _LINES.get(dtype, _line), *_line_numbers(start, end, count, dtype)), requires_grad, out)
 
 
 def _line_numbers(start, end, count: int, dtype: DType):
-    """The parameters of `_line`, in the precision in which PyTorch computes the line."""
-    step = (end - start) / (count - 1) if count > 1 else 0.0
-    if dtype.is_floating_point and dtype.itemsize < 8:
-        import ctypes
-
-        step = ctypes.c_float(step).value
+    """The parameters of `_line`, rounded as PyTorch rounds them: ends to the dtype first, the step in the dtype (in float64 for integers)."""
+    if not dtype.is_floating_point:
+        start, end = int(start), int(end)
+        step = (end - start) / (count - 1) if count > 1 else 0.0
+    else:
+        start, end = rounded(dtype, start), rounded(dtype, end)
+        step = rounded(dtype, rounded(dtype, end - start) / rounded(dtype, count - 1)) if count > 1 else 0.0
     return float(start), float(end), float(step), float(count // 2 if count > 1 else 1), float(count - 1)
+
+
+def rounded(dtype: DType, value: float) -> float:
+    """The nearest number of a floating-point dtype."""
+    value = float(value)
+    if dtype.format == "d" or not math.isfinite(value):
+        return value
+    if dtype.format == "e":
+        return struct.unpack("e", struct.pack("e", value))[0] if abs(value) < 65520 else math.copysign(math.inf, value)
+    bits = struct.unpack("I", struct.pack("f", value))[0] if abs(value) < 3.4028235677973366e38 else 0x7F800000 | (value < 0) << 31
+    if dtype is dtypes.bfloat16 and bits & 0x7F800000 != 0x7F800000:
+        bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return struct.unpack("f", struct.pack("I", bits))[0]
 
 
 @operator("logspace", method=False)
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`base` to the powers `linspace(start, end, steps)`."""
-    start, end, count = plain(start), plain(end), _steps("logspace", steps)
+    start, end, count, base = plain(start), plain(end), _steps("logspace", steps), float(plain(base))
     dtype, device = options("logspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
     spec = spec_of((count,), dtype, device)
-    numbers = *_line_numbers(start, end, count, dtypes.float64), float(plain(base))
-    made = _generate("logspace", spec, lambda i, first, last, by, half, top, b: b ** _line(i, first, last, by, half, top), *numbers)
-    return finish("logspace", made, requires_grad, out)
+    if spec.is_meta:
+        return finish("logspace", empty_of(spec), requires_grad, out)
+    import numpy
+
+    if dtype in _LINES:  # 16 bits: PyTorch rounds the ends of the line only; its points stay exact
+        start, end = rounded(dtype, start), rounded(dtype, end)
+    first, last, step, half, top = _line_numbers(start, end, count, dtypes.float64 if dtype in _LINES else dtype)
+    places = numpy.arange(count, dtype=numpy.float64)
+    with numpy.errstate(all="ignore"):  # overflow is inf, as in PyTorch
+        powers = numpy.power(base, numpy.where(places < half, first + places * step, last - (top - places) * step))
+    with no_grad():
+        return finish("logspace", TABLE["to"].call(tensor_of(powers), dtype), requires_grad, out)
 
 
 @operator("eye", method=False)
