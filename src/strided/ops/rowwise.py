@@ -28,7 +28,7 @@ def _input(name, x, dim, dtype):
     if dtype is not None and x.dtype is not dtype:
         x = TABLE["to"].call(x, dtype)
     if not x.dtype.is_floating_point:
-        raise NotImplementedError(f'"{name}{"_lastdim" if last else ""}_kernel_impl" not implemented for \'{x.dtype.scalar_name}\': convert to float32 first, or pass dtype=torch.float32')
+        raise NotImplementedError(f'"{name}{"_lastdim" if last else ""}_kernel_impl" not implemented for \'{x.dtype.scalar_name}\'\n  Convert to float32 first, or pass dtype=torch.float32.')
     return x
 
 

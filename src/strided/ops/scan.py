@@ -12,7 +12,6 @@ from .folding import accumulation_dtype, check_dtype, plain
 from .return_types import TYPES
 from .table import TABLE, operator
 
-
 _plans = PlanCache()
 
 

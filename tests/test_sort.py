@@ -1,0 +1,85 @@
+"""sort, topk, order statistics, unique: values and places, NaN, ties, gradients."""
+import numpy as np
+import pytest
+
+import strided as torch
+
+NAN = float("nan")
+
+
+def test_sort():
+    x = torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]])
+    values, indices = x.sort()
+    assert values.tolist() == [[1, 2, 3], [0, 4, 5]] and indices.tolist() == [[1, 2, 0], [0, 2, 1]]
+    assert x.sort(0, descending=True).values.tolist() == [[3, 5, 4], [0, 1, 2]]
+    assert x.argsort(1, descending=True).tolist() == [[0, 2, 1], [1, 2, 0]] and x.msort().tolist() == [[0, 1, 2], [3, 5, 4]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+def test_nan_is_the_largest(dtype):
+    x = torch.tensor([1.0, NAN, float("inf"), -2.0], dtype=dtype)
+    assert x.sort().indices.tolist() == [3, 0, 2, 1] and x.sort(descending=True).indices.tolist() == [1, 2, 0, 3]
+    assert x.topk(2).indices.tolist() == [1, 2] and x.topk(1, largest=False).values.tolist() == [-2]
+
+
+def test_equal_elements_keep_their_order():
+    x = torch.tensor([1, 0, 1, 0, 1])
+    assert x.sort(stable=True).indices.tolist() == [1, 3, 0, 2, 4] and x.sort(descending=True).indices.tolist() == [0, 2, 4, 1, 3]
+    assert torch.tensor([2**63 - 1, -(2**63)]).sort(descending=True).indices.tolist() == [0, 1]
+
+
+def test_topk_prints_as_pytorch():
+    x = torch.tensor([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0])
+    assert repr(x.topk(3)) == "torch.return_types.topk(\nvalues=tensor([9., 5., 4.]),\nindices=tensor([5, 4, 2]))"
+    with pytest.raises(RuntimeError, match="selected index k out of range"):
+        x.topk(8)
+
+
+def test_topk_of_many():
+    a = np.random.default_rng(0).permutation(20_000).astype(np.float32).reshape(4, 5000)
+    values, indices = torch.from_numpy(a).topk(50)
+    expected = np.argsort(-a, axis=1)[:, :50]
+    np.testing.assert_array_equal(indices.numpy(), expected)
+    np.testing.assert_array_equal(values.numpy(), np.take_along_axis(a, expected, 1))
+
+
+def test_order_statistics():
+    x = torch.tensor([[4.0, 1.0, 3.0, 2.0], [7.0, NAN, 5.0, 6.0]])
+    assert torch.tensor([4, 1, 3, 2]).median().item() == 2
+    middle = x.median(1)
+    assert middle.values[0].item() == 2 and middle.indices.tolist() == [3, 1] and torch.isnan(middle.values[1])
+    assert x.nanmedian(1).values.tolist() == [2, 6] and x.kthvalue(2, 1).indices.tolist() == [3, 3]
+    most = torch.tensor([[2, 1, 2, 1, 3]]).mode()
+    assert most.values.tolist() == [1] and most.indices.tolist() == [3]
+    assert x[0].quantile(0.5).item() == 2.5 and x[0].quantile(torch.tensor([0.0, 1.0])).tolist() == [1, 4]
+    assert torch.isnan(x[1].quantile(0.5)) and x[1].nanquantile(0.5).item() == 6
+
+
+def test_unique():
+    x = torch.tensor([3, 1, 3, 2])
+    values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    assert values.tolist() == [1, 2, 3] and inverse.tolist() == [2, 0, 2, 1] and counts.tolist() == [1, 1, 2]
+    assert torch.tensor([[1, 2], [1, 2], [0, 1]]).unique(dim=0).tolist() == [[0, 1], [1, 2]]
+    values, counts = torch.tensor([1, 1, 2, 1]).unique_consecutive(return_counts=True)
+    assert values.tolist() == [1, 2, 1] and counts.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x: x.sort().values, [3, 1, 2]),
+        (lambda x: x.topk(2).values, [1, 0, 2]),
+        (lambda x: x.median(0).values, [0, 0, 1]),
+        (lambda x: x.kthvalue(1).values, [0, 1, 0]),
+    ],
+)
+def test_gradients(function, expected):
+    x = torch.tensor([30.0, 10.0, 20.0], requires_grad=True)
+    out = function(x)
+    (out * torch.arange(1.0, out.numel() + 1).reshape(out.shape)).sum().backward()
+    assert x.grad.tolist() == expected
+
+
+def test_meta():
+    x = torch.empty(3, 4, device="meta")
+    assert x.sort(0).indices.shape == (3, 4) and x.topk(2).values.shape == (3, 2) and x.median(1).values.shape == (3,)
