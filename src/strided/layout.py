@@ -11,7 +11,7 @@ from . import errors
 
 INT64_MAX = 2**63 - 1
 _TABLE: dict[tuple, "Layout"] = {}
-_TABLE_LIMIT = 100_000  # beyond this many the table is emptied: memory stays bounded, equality does not depend on identity
+_TABLE_LIMIT = 20_000  # beyond this many the table is emptied: memory stays bounded, equality does not depend on identity
 
 
 class Size(tuple):

@@ -12,7 +12,7 @@ from .kernels.native import Storage, new_storage, wrap_storage
 from .layout import Layout, Size, wrap_dim
 
 _SPECS: dict[tuple, Spec] = {}
-_SPEC_LIMIT = 100_000  # beyond this many the table is emptied; a spec met again is then made anew
+_SPEC_LIMIT = 20_000  # beyond this many the table is emptied; a spec met again is then made anew
 
 
 class Spec:
