@@ -381,7 +381,13 @@ _DEVICE_TYPES = (
     "privateuseone",
 )  # fmt: skip
 _DEVICES: dict[tuple, "Device"] = {}
-_STATE = threading.local()  # .stack: devices entered with `with`; the process-wide default is _default_device
+
+
+class _Entered(threading.local):
+    stack: "tuple[Device, ...]" = ()  # devices entered with `with` in this thread; the process-wide default is _default_device
+
+
+_STATE = _Entered()
 _default_device = None
 
 
@@ -417,13 +423,11 @@ class Device:
         return Device, (self.type, self.index)
 
     def __enter__(self):
-        if not hasattr(_STATE, "stack"):
-            _STATE.stack = []
-        _STATE.stack.append(self)
+        _STATE.stack = (*_STATE.stack, self)
         return self
 
     def __exit__(self, *exception):
-        _STATE.stack.pop()
+        _STATE.stack = _STATE.stack[:-1]
 
 
 Device.__name__ = Device.__qualname__ = "device"
@@ -481,10 +485,8 @@ def resolve_device(device=None) -> Device:
 
 def get_default_device() -> Device:
     """The device of tensors created without `device=`."""
-    stack = getattr(_STATE, "stack", None)
-    if stack:
-        return stack[-1]
-    return _default_device or CPU
+    stack = _STATE.stack
+    return stack[-1] if stack else _default_device or CPU
 
 
 def set_default_device(device) -> None:

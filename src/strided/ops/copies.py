@@ -183,11 +183,11 @@ def to_copy(input: Tensor, dtype: DType, device: Device, layout: Layout | None =
 
         out = empty(spec.shape, dtype, device, (layout or result_strides(spec.shape, spec.layout)).strides)
     else:
-        for one in (spec.dtype, dtype):
-            if one.code < 0:
-                raise NotImplementedError(f"\"to\" not implemented for '{one.scalar_name}': strided converts between bool, integers, float16, bfloat16, float32 and float64")
+        if spec.dtype.code < 0 or dtype.code < 0:
+            rare = spec.dtype if spec.dtype.code < 0 else dtype
+            raise NotImplementedError(f"\"to\" not implemented for '{rare.scalar_name}': strided converts between bool, integers, float16, bfloat16, float32 and float64")
         out = self_copy(input, dtype, layout)
-    if (dtype.is_floating_point or dtype.is_complex) and tracking(input):
+    if (input._tracked or input._base is not None) and (dtype.is_floating_point or dtype.is_complex) and tracking(input):
         record(ToCopyBackward0, (input,), out, source_dtype=spec.dtype, source_device=spec.device)
     return out
 
@@ -215,6 +215,8 @@ def _to_reason(inputs, outputs, args, kwargs):
 @operator("to", function=False, moves=True, reason=_to_reason)
 def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False, memory_format=None):
     """Converted: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`. Itself where nothing changes and `copy` is False."""
+    if len(args) == 1 and type(args[0]) is DType and dtype is device is other is memory_format is None and not copy:
+        return input if args[0] is input.spec.dtype else to_copy(input, args[0], input.spec.device)
     if args:
         first, *flags = args
         if isinstance(first, (DType, type)):
@@ -242,14 +244,15 @@ def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, co
 
 
 def _converter(name: str, dtype: DType):
-    @operator(name, function=False, moves=True, reason=_to_reason)
     def convert(input, memory_format=None):
-        if dtype is input.spec.dtype and memory_format is None:
-            return input
-        return to(input, dtype, memory_format=memory_format)
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked(convert, input, memory_format)
+        if memory_format is not None:
+            return to(input, dtype, memory_format=memory_format)
+        return input if dtype is input.spec.dtype else to_copy(input, dtype, input.spec.device)
 
     convert.__doc__ = f"`x.to({dtype})`."
-    return convert
+    return hot_operator(name, function=False, moves=True, reason=_to_reason)(convert)
 
 
 for _name in ("float", "double", "half", "short", "int", "long", "bool"):

@@ -12,17 +12,17 @@ from typing import Any
 from .. import dtypes
 from ..arrays import tensor_of
 from ..autograd import no_grad
-from ..dispatch import PlanCache, run
+from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch_new, run
 from ..dtypes import DType, resolve_device
 from ..formats import StorageLayout, preserve_format
 from ..formats import strided as strided_layout
 from ..kernels import expr as E
 from ..kernels.map import build_map
 from ..layout import INT64_MAX, Layout, result_strides
-from ..tensor import Spec, Tensor, empty_of
+from ..tensor import Spec, Tensor, empty_of, wrap
 from .copies import as_dtype, layout_for
 from .table import TABLE, operator
-from .views import check_tensor, integer, integers
+from .views import check_tensor, hot_operator, integer, integers
 from .writes import fill, fill_descriptor, number_for
 
 # ---- what every factory takes -----------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def finish(name: str, out: Tensor, requires_grad: bool, target: Tensor | None = 
 @operator("empty", method=False)
 def empty(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
     """A tensor of a shape with undefined elements."""
-    if size is None and out is None and layout is None and not pin_memory and not requires_grad and memory_format is None:
+    if size is out is layout is memory_format is None and not pin_memory and not requires_grad:
         spec = quick_spec(size_given, dtype, device)
         if spec is not None:
             return empty_of(spec)
@@ -138,17 +138,29 @@ def empty(*size_given, size=None, out=None, dtype=None, layout=None, device=None
 
 
 def _constant(name: str, value: int):
+    plans = PlanCache()  # arguments met before -> (descriptor, spec, the number)
+
     def make(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-        if size is None and out is None and layout is None and not pin_memory and not requires_grad:
-            spec = quick_spec(size_given, dtype, device)
-            if spec is not None:
-                return full_of(spec, value)
+        if HOOKS.active and not CONTEXT.depth:
+            given = {"size": size, "out": out, "dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
+            return hooked_call(make.entry, make, size_given, given)
+        plain_call = size is out is layout is None and not pin_memory and not requires_grad
+        if plain_call:
+            key = size_given, dtype or dtypes._default, device or dtypes._STATE.stack or dtypes._default_device
+            try:
+                desc, spec, number = plans[key]
+            except (KeyError, TypeError):  # unknown, or a list, which is not hashable
+                spec = quick_spec(size_given, dtype, device)
+                if spec is not None and not spec.is_meta and spec.dtype.code >= 0:
+                    plans.put(key, (fill_descriptor(spec, max(spec.nbytes, 1)), spec, number_for(spec.dtype, value)))
+            else:
+                mem = launch_new(desc, number)
+                return wrap(spec, mem, mem.data)
         dtype, device = options(name, dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
         return finish(name, full_of(spec_of(sizes_of(name, size_given, size), dtype, device), value), requires_grad, out)
 
-    make.__qualname__ = name
     make.__doc__ = f"A tensor of a shape with every element {value}."
-    return operator(name, method=False)(make)
+    return hot_operator(name, method=False)(make)
 
 
 zeros = _constant("zeros", 0)
