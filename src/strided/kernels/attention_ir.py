@@ -94,14 +94,16 @@ def rows(kind: Kind, attributes: str) -> Function:
             f.store(wide, f.plus("float", w, f.load(wide, total, 64), p), total, 64)
         f.declared.add(f"declare float @llvm.vector.reduce.fadd.{mangled('float', w)}(float, {wide})")
         added = f.op(f"call reassoc float @llvm.vector.reduce.fadd.{mangled('float', w)}(float -0.0, {wide} {f.load(wide, total, 64)})")
-        factor = exp(f, f.op(f"fsub float {before}, {base}"), 1)  # of what was summed up to now
         place = f.at("float", "%l", i)
-        f.store("float", f.fma("float", 1, f.load("float", place), factor, added), place)
-        with f.when(f.op(f"fcmp une float {factor}, 1.0")):
+        sums = f.variable("float", added)
+        with f.when(f.op(f"fcmp ogt float {before}, {MINUS_INFINITY}")):  # what was summed up to now is rescaled
+            factor = exp(f, f.op(f"fsub float {before}, {base}"), 1)
+            f.store("float", f.fma("float", 1, f.load("float", place), factor, added), sums)
             scale = f.splat("float", factor, w)
-            with f.loop(0, "%ldo", w) as j:
-                place = f.at("float", "%o", f.add(f.mul(i, "%ldo"), j))
-                f.store(wide, f.times("float", w, f.load(wide, place, 64), scale), place, 64)
+            with f.when(f.op(f"fcmp une float {factor}, 1.0")), f.loop(0, "%ldo", w) as j:
+                value = f.at("float", "%o", f.add(f.mul(i, "%ldo"), j))
+                f.store(wide, f.times("float", w, f.load(wide, value, 64), scale), value, 64)
+        f.store("float", f.load("float", sums), place)
     return f
 
 

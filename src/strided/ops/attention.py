@@ -115,6 +115,7 @@ def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
 # ---- fused ----------------------------------------------------------------------------------------------------------------
 
 _PLANS = PlanCache()
+_CHECKED = PlanCache()  # kinds of operands that passed the checks
 FEW, MANY = 8, 64  # up to so few query rows, two products that read so many keys in place are quicker than packing them
 
 SMALL = 4096  # scores a matrix up to which a recorded call of fewer than four dimensions is written out in operators, as PyTorch does with all of them
@@ -190,7 +191,13 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     attn_mask: bool (True where attention may go) or floating (added to the scores), broadcast to [*, L, S]. is_causal: row i sees columns 0..i.
     scale: 1/sqrt(E) by default. enable_gqa: groups of query heads share one key and value head. A row that may look nowhere gives zeros.
     """
-    _check(query, key, value, attn_mask, enable_gqa)
+    try:
+        kinds = query.spec, key.spec, value.spec, None if attn_mask is None else attn_mask.spec, enable_gqa
+    except AttributeError:
+        kinds = None
+    if kinds not in _CHECKED:
+        _check(query, key, value, attn_mask, enable_gqa)
+        _CHECKED.put(kinds, True)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     grouped = enable_gqa and query.shape[-3] != key.shape[-3]
     shape = None

@@ -236,7 +236,7 @@ class Recipe:
     diagonals: list  # for each operand: pairs of dimensions to replace by their diagonal
     steps: list = field(default_factory=list)
     total: list = field(default_factory=list)  # dimensions to sum at the end (one operand only)
-    order: list = field(default_factory=list)
+    order: list | None = None
 
     @property
     def flops(self) -> int:
@@ -299,7 +299,7 @@ def einsum(*args):
         result = _contract(step, result, t)
     if recipe.total:
         result = result.sum(recipe.total)
-    return result.permute(recipe.order)
+    return result if recipe.order is None else result.permute(recipe.order)
 
 
 def _contract(step: Step, a: Tensor, b: Tensor) -> Tensor:
@@ -307,12 +307,17 @@ def _contract(step: Step, a: Tensor, b: Tensor) -> Tensor:
         a = a.sum(step.sum_a, True)
     if step.sum_b:
         b = b.sum(step.sum_b, True)
-    a = a.permute(step.order_a).reshape(step.shape_a)
-    b = b.permute(step.order_b).reshape(step.shape_b)
+    a, b = _arranged(a, step.order_a, step.shape_a), _arranged(b, step.order_b, step.shape_b)
     if step.multiply:
         return a * b
-    product = matmul(b, a) if step.swap else matmul(a, b)
-    return product.reshape(step.shape)
+    return _arranged(matmul(b, a) if step.swap else matmul(a, b), (), step.shape)
+
+
+def _arranged(t: Tensor, order, shape) -> Tensor:
+    """Permuted (unless order is empty), then viewed as shape; steps that change nothing are left out."""
+    if order:
+        t = t.permute(order)
+    return t if t.shape == shape else t.reshape(shape)
 
 
 def _recipe(equation: str, operands) -> Recipe:
@@ -343,6 +348,8 @@ def _work_out(equation: str, shapes) -> Recipe:
     recipe.total = [d for d, label in enumerate(labels) if label not in output]
     left = [label for label in labels if label in output]
     recipe.order = [left.index(label) for label in output]
+    if recipe.steps and recipe.order == list(range(len(output))):
+        recipe.order = None  # a product is a fresh tensor already; of one operand alone the result is a view, as PyTorch's
     return recipe
 
 
@@ -366,7 +373,7 @@ def _plan_step(a, shape_a, b, shape_b, later, output, sizes):
     def arrange(labels, own, groups, dropped):
         """Order to permute to, and the shape to view that as: each group is one dimension, or a list of its own."""
         order = [labels.index(k) for group in groups for k in group if k in own] + [labels.index(k) for k in dropped]
-        return order, tuple(prod(own.get(k, 1) for k in group) for group in groups)
+        return [] if order == list(range(len(order))) else order, tuple(prod(own.get(k, 1) for k in group) for group in groups)
 
     singles = lambda labels: [[k] for k in labels]
     place = {label: p for p, label in enumerate(output)}
