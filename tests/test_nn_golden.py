@@ -24,3 +24,29 @@ def test_golden(text, shapes, expected):
     for mine, theirs in zip(found[:-1], expected[:-1]):
         assert mine[0] == theirs[0]
         assert mine[1:] == pytest.approx(theirs[1:], rel=1e-4, abs=1e-4)
+
+
+def test_batch_norm_can_be_differentiated_twice():
+    """Against finite differences of the first gradient."""
+    torch.manual_seed(0)
+    x = torch.randn(4, 3, 2, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(3, dtype=torch.float64, requires_grad=True)
+
+    def f(x, weight, bias):
+        return F.batch_norm(x, None, None, weight, bias, True)
+
+    assert torch.autograd.gradcheck(f, (x, weight, bias))
+    assert torch.autograd.gradgradcheck(f, (x, weight, bias))
+
+
+def test_pooling_of_minus_infinity_stays_inside():
+    x = torch.full((1, 1, 4, 4), float("-inf"), requires_grad=True)
+    values, index = F.max_pool2d(x, 3, 2, 1, return_indices=True)
+    assert (values == float("-inf")).all() and index.min() >= 0 and index.max() < 16
+
+
+def test_meta_tensors_give_shapes():
+    with torch.no_grad():
+        net = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 16, 5)).to("meta")
+        assert net(torch.empty(2, 3, 16, 16, device="meta")).shape == (2, 5)

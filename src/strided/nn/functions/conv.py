@@ -23,9 +23,13 @@ def both_sides(padding):
 
 
 def windows(x, kernel, stride, dilation):
-    """Every window over the last n dimensions, as a view: [.., S₁.., Sₙ] → [.., O₁.., Oₙ, K₁.., Kₙ]."""
+    """Every window over the last n dimensions, as a view (kernel, stride and dilation are tuples): [.., S₁.., Sₙ] → [.., O₁.., Oₙ, K₁.., Kₙ]."""
     n = len(kernel)
     first = x.dim() - n
+    if stride == kernel and all(d == 1 for d in dilation):  # windows that tile the input: a view whose gradient is a view again
+        for d, k in enumerate(kernel):
+            x = x.narrow(first + 2 * d, 0, x.size(first + 2 * d) // k * k).unflatten(first + 2 * d, (-1, k))  # [.., O_d, K_d, ..]
+        return x.permute(*range(first), *range(first, first + 2 * n, 2), *range(first + 1, first + 2 * n, 2))
     for d in range(n):
         x = x.unfold(first + d, (kernel[d] - 1) * dilation[d] + 1, stride[d])  # [.., O_d, .., reach]
         if dilation[d] != 1:

@@ -1,6 +1,9 @@
 """Normalisation: batch, group, instance and local response. Layer and RMS norm are row operators (ops/)."""
 from ... import ops
+from ...autograd import backward, record, tracking
 from ...autograd.modes import no_grad
+from ...kernels import expr as E
+from ...ops.folding import Fold
 from ...ops.table import operator
 
 
@@ -22,32 +25,83 @@ def _verify_batch_size(size):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
 
 
-@operator("batch_norm", function=False, method=False, namespace="nn.functional")
+def _batch_exprs(x, weight, bias, eps):
+    mean = E.rsum(x) / E.extent()
+    var = E.rsum((x - mean) * (x - mean)) / E.extent()
+    return (x - mean) * E.rsqrt(var + eps) * weight + bias, mean, var
+
+
+def _batch_gradients(g, x, mean, rstd, weight):
+    n = (x - mean) * rstd
+    total, along = E.rsum(g), E.rsum(g * n)
+    return weight * rstd * (g - total / E.extent() - n * (along / E.extent())), along, total
+
+
+_batch_norm = Fold("batch_norm", _batch_exprs, 4, ("element", "row", "row"))
+_batch_norm_back = Fold("batch_norm_backward", _batch_gradients, 5, ("element", "row", "row"))
+
+
+@backward("NativeBatchNorm", saved_names=("input", "weight", "result1", "result2"))
+def NativeBatchNormBackward0(node, g):
+    x, weight, mean, rstd = node.saved
+    dims, channels = node.dims, tuple(mean.shape)  # [1, C, 1..]
+    if tracking(g, x, weight):
+        return _composed_gradients(node, g, x, weight)
+    scale = 1.0 if weight is None else weight.reshape(channels)
+    statistic = mean.dtype if weight is None else weight.dtype
+    gx, gw, gb = _batch_norm_back((g, x, mean, rstd, scale), dims, (x.dtype, statistic, statistic))
+    return tuple(t if wanted else None for t, wanted in zip((gx, gw, gb), node.needs))
+
+
+def _composed_gradients(node, g, x, weight):
+    """The same in operators that are recorded, so that it can be differentiated again."""
+    dims, channels = node.dims, [1, -1, *[1] * (x.dim() - 2)]
+    centred = x - x.mean(dims, keepdim=True)
+    rstd = ((centred * centred).mean(dims, keepdim=True) + node.eps).rsqrt()
+    n = centred * rstd
+    h = g if weight is None else g * weight.reshape(channels)
+    gx = rstd * (h - h.mean(dims, keepdim=True) - n * (h * n).mean(dims, keepdim=True))
+    return gx, (g * n).sum(dims) if node.needs[1] else None, g.sum(dims) if node.needs[2] else None
+
+
+@operator("batch_norm", function=False, method=False, namespace="nn.functional", flops=lambda args, kwargs, result: 7 * args[0].numel())
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
 ):
-    """(x − mean) / sqrt(var + eps) a channel; batch statistics while training (they also move the running ones), running ones otherwise.
+    """(x − mean) / sqrt(var + eps)·weight + bias a channel; batch statistics while training (they also move the running ones), else the running ones.
 
     input [N, C, ..]. The batch variance divides by n, the running one takes the unbiased one.
     """
     if training:
-        _verify_batch_size(input.size())
-        dims = (0, *range(2, input.dim()))
-        mean = input.mean(dims, keepdim=True)  # [1, C, 1..]
-        centred = input - mean
-        var = (centred * centred).mean(dims, keepdim=True)
-        if running_mean is not None:
-            _move(running_mean, mean, momentum)
-        if running_var is not None:
-            count = input.numel() // input.size(1)
-            _move(running_var, var * (count / (count - 1)), momentum)
-        return _affine(centred * (var + eps).rsqrt(), weight, bias)
+        return _over_batch(input, running_mean, running_var, weight, bias, momentum, float(eps))
     if running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    channels = [1, -1, *[1] * (input.dim() - 2)]
     scale = (running_var + eps).rsqrt()
-    weight = scale if weight is None else weight * scale
-    shift = -running_mean * weight
-    return _affine(input, weight, shift if bias is None else bias + shift)
+    scale = scale if weight is None else scale * weight
+    shift = -running_mean * scale
+    shift = shift if bias is None else bias + shift
+    return input * scale.reshape(channels).to(input.dtype) + shift.reshape(channels).to(input.dtype)
+
+
+def _over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
+    _verify_batch_size(input.size())
+    for label, t in (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)):
+        if t is not None and t.numel() != input.size(1):
+            raise RuntimeError(f"{label} should contain {input.size(1)} elements not {t.numel()}")
+    dims, channels = (0, *range(2, input.dim())), [1, -1, *[1] * (input.dim() - 2)]
+    affine = [default if t is None else t.detach().reshape(channels) for t, default in ((weight, 1.0), (bias, 0.0))]
+    statistic = input.dtype.compute
+    out, mean, var = _batch_norm((input.detach(), *affine, eps), dims, (input.dtype, statistic, statistic), True)
+    if running_mean is not None:
+        _move(running_mean, mean, momentum)
+    if running_var is not None:
+        count = input.numel() // input.size(1)
+        _move(running_var, var * (count / (count - 1)), momentum)
+    if tracking(input, weight, bias):
+        rstd = (var + eps).rsqrt()
+        record(NativeBatchNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), dims=dims, eps=eps)
+    return out
 
 
 def _move(running, batch, momentum):

@@ -2,6 +2,8 @@
 import math
 
 from ... import ops
+from ...autograd import tracking
+from ...autograd.modes import no_grad
 from ...ops.table import operator
 from .conv import tuple_of, windows
 from .padding import pad
@@ -58,13 +60,17 @@ def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, retur
     kernel, stride, padding, dilation, outs = _sizes(
         input, n, kernel_size, stride, padding, dilation, ceil_mode, name
     )
-    x = _padded(input, n, kernel, stride, padding, dilation, outs, _lowest(input.dtype))
-    view = windows(x, kernel, stride, dilation)  # [.., O.., K..]
-    view = view[(..., *(slice(o) for o in outs), *(slice(None),) * n)]
-    values, index = view.flatten(-n).max(-1)  # [.., O..]
-    if not return_indices:
-        return values
-    return values, _flat_index(index, input.shape[-n:], kernel, stride, padding, dilation, outs)
+    tracked = tracking(input)
+    with no_grad():
+        x = _padded(input, n, kernel, stride, padding, dilation, outs, _lowest(input.dtype))
+        view = windows(x, kernel, stride, dilation)  # [.., O.., K..]
+        view = view[(..., *(slice(o) for o in outs), *(slice(None),) * n)]
+        values, index = view.flatten(-n).max(-1)  # [.., O..]
+        if return_indices or tracked:
+            index = _flat_index(index, input.shape[-n:], kernel, stride, padding, dilation, outs)
+    if tracked:  # looked up again, so that the gradient is one scatter
+        values = input.flatten(-n).gather(-1, index.flatten(-n)).reshape(index.shape)
+    return (values, index) if return_indices else values
 
 
 def _flat_index(index, sizes, kernel, stride, padding, dilation, outs):
@@ -74,7 +80,7 @@ def _flat_index(index, sizes, kernel, stride, padding, dilation, outs):
         inner = math.prod(kernel[d + 1 :])
         within = index // inner % kernel[d]
         start = ops.arange(outs[d], device=index.device) * stride[d] - padding[d]
-        place = start.reshape(-1, *(1,) * (n - 1 - d)) + within * dilation[d]
+        place = (start.reshape(-1, *(1,) * (n - 1 - d)) + within * dilation[d]).clamp(0, sizes[d] - 1)  # padding only wins against −inf
         flat = flat * sizes[d] + place
     return flat
 

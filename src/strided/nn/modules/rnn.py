@@ -179,7 +179,7 @@ class RNNBase(Module):
         """One layer in one direction. The products with the input run for all steps at once."""
         w_ih, w_hh, *rest = self.all_weights[index]
         b_ih, b_hh = (rest.pop(0), rest.pop(0)) if self.bias else (None, None)
-        gates = F.linear(x, w_ih, b_ih)  # [L, N, gates·H]
+        gates = F.linear(x, w_ih, b_ih).unbind(0)  # L of [N, gates·H]
         step = self._step()
         outs = [None] * x.size(0)
         for t in reversed(range(x.size(0))) if reverse else range(x.size(0)):
