@@ -66,7 +66,7 @@ class Slow(Squares):
 class Count(IterableDataset):
     def __iter__(self):
         info = get_worker_info()
-        return iter(range(0, 7) if info is None else range(info.id, 7, info.num_workers))
+        return iter(range(7) if info is None else range(info.id, 7, info.num_workers))
 
 
 def values(loader):

@@ -2,9 +2,9 @@
 import pytest
 
 torch = pytest.importorskip("torch")
-import strided  # noqa: E402
-import strided.amp  # noqa: E402
-import strided.nn.functional  # noqa: E402
+import strided
+import strided.amp
+import strided.nn.functional
 
 OPERATORS = {
     "matmul": lambda t, F, x, xb: x @ x.T,

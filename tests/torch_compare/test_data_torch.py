@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-import torch.utils.data  # noqa: E402
+torch_data = pytest.importorskip("torch.utils.data")
 
-import strided  # noqa: E402
-import strided.data  # noqa: E402
+import strided
+import strided.data
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -118,4 +118,4 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_data(case):
-    assert outcome(case, strided, strided.data) == outcome(case, torch, torch.utils.data)
+    assert outcome(case, strided, strided.data) == outcome(case, torch, torch_data)

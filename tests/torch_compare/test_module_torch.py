@@ -4,8 +4,8 @@ import copy
 import pytest
 
 torch = pytest.importorskip("torch")
-import strided  # noqa: E402
-import strided.nn  # noqa: E402
+import strided
+import strided.nn
 
 
 def outcome(function, library):

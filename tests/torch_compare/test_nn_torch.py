@@ -4,8 +4,8 @@ import warnings
 import pytest
 
 torch = pytest.importorskip("torch")
-import strided  # noqa: E402
-import strided.nn.functional  # noqa: E402
+import strided
+import strided.nn.functional
 
 TF, F = torch.nn.functional, strided.nn.functional
 warnings.simplefilter("ignore")

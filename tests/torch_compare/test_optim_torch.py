@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 torch = pytest.importorskip("torch")
-import strided  # noqa: E402
-import strided.optim  # noqa: E402
+import strided
+import strided.optim
 
 RULES = [
     ("SGD", {}),

@@ -2,8 +2,8 @@
 import collections.abc as abc
 
 from .. import ops
-from ..ops.data import as_tensor
 from ..dtypes import float64
+from ..ops.data import as_tensor
 from ..tensor import Tensor
 
 _WRONG = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"

@@ -89,5 +89,5 @@ __all__ = [
     "softsign",
     "tanhshrink",
     "threshold",
-    *_names,
 ]
+__all__.extend(_names)

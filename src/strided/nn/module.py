@@ -5,7 +5,7 @@ modules in modules/.
 """
 from ..autograd.modes import no_grad
 from ..tensor import Tensor
-from .hooks import ANY_GLOBAL, TABLES, HookTable, Hooks, call_with_hooks
+from .hooks import ANY_GLOBAL, TABLES, Hooks, HookTable, call_with_hooks
 from .parameter import Buffer, Parameter, typename
 from .state import StateDict
 
