@@ -80,7 +80,7 @@ def close(mine, theirs, tolerance):
 def run(library, functional, work):
     leaves = operands(library)
     try:
-        result = [r for r in flat(work(library, functional, leaves))]
+        result = flat(work(library, functional, leaves))
     except Exception as error:
         return error, leaves
     return result, leaves

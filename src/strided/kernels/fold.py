@@ -15,7 +15,8 @@ from . import expr as E
 from . import fold_text, jit, native
 from .loops import walk_table
 
-GRAIN = 1 << 15  # work (elements x cost) a part should have at least
+GRAIN = 1 << 15  # work (elements x cost, about 0.2 ns) a part should have at least
+LONG = 1 << 18  # work from which a kernel gives up the GIL
 CHUNK = 1 << 13  # elements a piece of a row should have at least when a row is shared out
 COLUMNS = fold_text.COLUMNS
 
@@ -109,7 +110,7 @@ class _Geometry:
         self.per_element = [any(w) or fold_text.reads_elements(e, element) for e, w in zip(self.exprs, self.folded_walks)]
         inner, across = self.folded_walks[main][-1], self.kept_walks[main][-1] if self.kept else 0
         self.across = bool(self.kept) and self.kept[-1] >= 8 and (0 < across < inner or (across and self.extent < 8))
-        self.cost = max(1, sum(map(E.work, self.exprs)) // 2)
+        self.cost = max(1, E.work(self.exprs) // 4)
 
     def _collapse(self, dims, walks):
         shape, merged = collapse([self.shape[d] for d in dims], *([w[d] for d in dims] for w in walks))
@@ -161,7 +162,7 @@ class _Geometry:
         words = [rows, len(kept), inner, prod(slow), len(slow), self.extent if extent is None else extent, self.folded[0], length, rest]
         words += [w[-1] if w else 0 for w in inner_walks] + walk_table(kept, kept_walks) + walk_table(slow, slow_walks)
         work = self.rows * self.extent * self.cost
-        return native.pack_desc(address, len(self.outs) + len(self.ins), min(native.parts_for(work, GRAIN), max(rows, 1)), work >= GRAIN, result_bytes, words)
+        return native.pack_desc(address, len(self.outs) + len(self.ins), min(native.parts_for(work, GRAIN), max(rows, 1)), work >= LONG, result_bytes, words)
 
 
 def _split(geometry, pieces, result_bytes) -> FoldPlan:

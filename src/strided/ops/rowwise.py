@@ -154,7 +154,10 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
 @operator("native_layer_norm", method=False)
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """(layer_norm, mean, 1 / sqrt(var + eps)), the last two of size 1 along the normalised dimensions."""
-    return _layer_norm_results(input, normalized_shape, weight, bias, eps)
+    out, mean, rstd = _layer_norm_results(input, normalized_shape, weight, bias, eps)
+    if weight is not None and weight.dtype is not input.dtype:  # a mixed-precision call keeps its statistics in float32
+        return out, mean, rstd
+    return out, TABLE["to"].call(mean, input.dtype), TABLE["to"].call(rstd, input.dtype)
 
 
 @backward("NativeLayerNorm", saved_names=("input", "weight", "mean", "rstd"))
