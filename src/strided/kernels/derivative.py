@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from . import expr as E
 from .expr import Expr, constant, where
+from .gamma import polygamma
 
 
 def gradients(expr: Expr, gradient, inputs) -> tuple[Expr, ...]:
@@ -227,6 +228,8 @@ RULES: dict[str, Callable[..., tuple]] = {
     "erf": lambda n, g, x: (mul(mul(g, constant(2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
     "erfc": lambda n, g, x: (mul(mul(g, constant(-2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
     "erfinv": lambda n, g, x: (mul(mul(g, constant(math.sqrt(math.pi) / 2)), E.exp(n * n)),),
+    "lgamma": lambda n, g, x: (mul(g, E.digamma(x)),),
+    "digamma": lambda n, g, x: (mul(g, polygamma(1, x)),),
     "relu": lambda n, g, x: (where(E.node("le", n, 0), 0.0, g),),
     "sigmoid": lambda n, g, x: (mul(g, mul(1 - n, n)),),
     "hypot": lambda n, g, a, b: (mul(g, div(a, n)), mul(g, div(b, n))),

@@ -17,7 +17,7 @@ __all__ = ["FLOATS", "IR", "ITEMSIZE", "MEMORY", "Lowering", "Value", "compute_t
 _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven"}
 _COMPARE = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"), "ge": ("oge", "sge", "uge"),
             "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}
-_MATHLIB = frozenset("exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma".split())
+_MATHLIB = frozenset("exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma".split())
 
 
 def infer(expr: E.Expr, types: dict[E.Expr, str], default_float: str = "float32") -> str:
@@ -281,8 +281,6 @@ class Lowering(Formats):
     def _library(self, name: str, *args: Value) -> Value:
         floats = self._floats(*args)
         type = floats[0].type
-        if name == "lgamma" and type == "float32":  # only in double; rounding its result is exact enough
-            return self.convert(self._library(name, self.convert(floats[0], "float64")), "float32")
         ir, suffix = IR[type], SUFFIX[type]
         self.calls.add((name, suffix))
         return Value(self.body(f"call {ir} @m_{name}_{suffix}({', '.join(f'{ir} {a.text}' for a in floats)})"), type)

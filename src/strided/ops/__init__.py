@@ -3,7 +3,8 @@
 `strided.ops.<name>` is the public function of an operator (nn and optim call operators through here).
 """
 from . import elementwise, pointwise, table
-from . import shape, create, reduce, moments, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy, special
+from . import shape, create, reduce, moments, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy, special, gamma, polynomials
+from . import linalg
 from .table import TABLE
 
 table.install_methods()
