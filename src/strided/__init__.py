@@ -18,7 +18,7 @@ _FROM_ROOMS.update(dict.fromkeys(
     """autocast is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled
     clear_autocast_cache""".split(), "amp"))  # fmt: skip
 _FROM_ROOMS.update(dict.fromkeys(
-    """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d constant_pad_nd max_pool1d max_pool2d max_pool3d avg_pool1d
+    """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d max_pool2d max_pool3d avg_pool1d
     adaptive_avg_pool1d adaptive_max_pool1d dropout alpha_dropout batch_norm group_norm instance_norm pairwise_distance pdist bilinear
     celu celu_ selu selu_ rrelu rrelu_ threshold threshold_ hardshrink pixel_shuffle pixel_unshuffle channel_shuffle
     cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss poisson_nll_loss kl_div

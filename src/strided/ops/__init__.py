@@ -3,7 +3,7 @@
 `strided.ops.<name>` is the public function of an operator (nn and optim call operators through here).
 """
 from . import elementwise, pointwise, table
-from . import shape, create, reduce, moments, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy, special, gamma, polynomials
+from . import shape, create, reduce, moments, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy, special, gamma, polynomials, variants
 from . import linalg
 from .table import TABLE
 

@@ -1,38 +1,5 @@
 """Padding: constants around a tensor, and the modes that repeat or mirror its own values."""
 from ... import ops
-from ...autograd import backward, record, tracking
-from ...autograd.modes import no_grad
-from ...ops.table import operator
-
-
-@backward("ConstantPadNd")
-def ConstantPadNdBackward0(node, g):
-    return (constant_pad_nd(g, [-p for p in node.pad]),)
-
-
-@operator("constant_pad_nd", method=False, moves=True, reason=lambda *_: "padding needs room around the values")
-def constant_pad_nd(input, pad, value=0):
-    """The input with `value` around it: pairs (before, after) in `pad`, the last dimension first; negative ones crop."""
-    ends = [(0, 0)] * (input.dim() - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
-    sizes = [size + before + after for size, (before, after) in zip(input.shape, ends)]
-    if any(size < 0 for size in sizes):
-        d = next(i for i, size in enumerate(sizes) if size < 0)
-        raise RuntimeError(
-            f"The input size {input.shape[d]}, plus negative padding {ends[d][0]} and {ends[d][1]} resulted in a negative output size, "
-            f"which is invalid. Check dimension {d} of your input."
-        )
-    with no_grad():
-        out = ops.full(sizes, value, dtype=input.dtype, device=input.device)
-        source, target = input, out
-        for d, (before, after) in enumerate(ends):
-            kept = input.shape[d] + min(before, 0) + min(after, 0)
-            source = source.narrow(d, max(-before, 0), max(kept, 0))
-            target = target.narrow(d, max(before, 0), max(kept, 0))
-        target.copy_(source)
-    if tracking(input):
-        record(ConstantPadNdBackward0, (input,), out, pad=tuple(pad))
-    return out
-
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -50,7 +17,7 @@ def pad(input, pad, mode="constant", value=None):
             f"Pad length is {len(pad)} while the input has {input.dim()} dimensions."
         )
     if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
+        return ops.constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in _INDEX:
