@@ -2,6 +2,7 @@
 import pathlib
 
 import pytest
+
 from support import minilm_folder, run_strided
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples"

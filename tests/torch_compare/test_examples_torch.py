@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from support import minilm_folder, run_strided
 
 pytest.importorskip("torch")

@@ -59,7 +59,8 @@ def page(report: dict[str, Any]) -> str:
 <div class="cards">{cards}</div>
 {_warnings(totals)}
 <p class="legend"><span class="tag view">view</span> the same memory walked differently · <span class="tag copy">copy</span> the same values in fresh memory ·
-<span class="tag new">new</span> computed values · <span class="tag place">in place</span> written into memory that was there. Strides are in elements. The bar under a line is its share of the FLOPs.</p>
+<span class="tag new">new</span> computed values · <span class="tag place">in place</span> written into memory that was there. Strides are in elements.
+The bar under a line is its share of the FLOPs.</p>
 <div>{rows}</div>
 {_tables(totals)}
 </body></html>
