@@ -42,7 +42,7 @@ def build_attention(out, query, key, value, mask=None, *, causal: bool = False, 
     padded = _round_up(max(values, 1), nr)
     offsets = [0]
     q_tall = q_rows + top  # whole tiles are written
-    for count in (q_tall * width, k_rows * width, k_rows * padded, q_tall * k_rows, q_tall * k_rows, q_tall * padded, q_rows, q_rows):
+    for count in (q_tall * width, k_rows * width, k_rows * padded, q_tall * k_rows, q_tall * k_rows, q_tall * padded, q_rows, q_rows, top * nr):
         offsets.append(offsets[-1] + _round_up(count * 4, 64) + 64)
     edges = [s for x in layouts for s in x.strides[-2:]] + ([0, 0] if mask is None else list(mask[1].strides[-2:]))
     batch_words = [word for d in reversed(range(len(sizes))) for word in (sizes[d], *(s[d] for s in strides))]

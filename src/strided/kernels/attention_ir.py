@@ -12,7 +12,7 @@ from .gemm_text import SIZES, TYPES, Function, mangled, module, vector
 
 # Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes.
 WORDS = (
-    "length keys width value_width items q_rows k_rows causal rsq csq rsk csk rsv csv rso cso rsm csm at_k at_v at_s at_p at_o at_m at_l scratch batch_dims"
+    "length keys width value_width items q_rows k_rows causal rsq csq rsk csk rsv csv rso cso rsm csm at_k at_v at_s at_p at_o at_m at_l at_held scratch batch_dims"
 ).split()
 FIRST = 8
 BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
@@ -113,7 +113,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     t = kind.tile
     nr = t.nr
     names = ", ".join(f"i64 %{word}" for word in WORDS[:4] + WORDS[6:18])
-    parts = "ptr %pq, ptr %pk, ptr %pv, ptr %s, ptr %pp, ptr %o, ptr %m, ptr %l"
+    parts = "ptr %pq, ptr %pk, ptr %pv, ptr %s, ptr %pp, ptr %o, ptr %m, ptr %l, ptr %held"
     f = Function("block", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, i64 %row, i64 %rows, {names}, {parts}, float %scale", attributes + " noinline")
     wide_values = f.mul(f.ceil_div("%value_width", nr), nr)
     pack_rows(f, kind, kind.a, "%q", "%rsq", "%csq", "%rows", "%width", "%pq")
@@ -173,7 +173,7 @@ def product(f: Function, kind: Kind, rows, columns, k, left, right, target, ld, 
         def emit(height, i, here, panel):
             place = f.at(acc, target, f.add(f.mul(i, ld), j))
             rest = f"i1 {more}, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
-            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {place}, i64 {ld}, {rest})")
+            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {panel_b}, i64 0, ptr %held, ptr {place}, i64 {ld}, {rest})")
 
         panels(f, kind, rows, k, left, emit)
 
@@ -208,7 +208,7 @@ def kernel(kind: Kind, mask: str) -> Function:
         cell = f.variable("ptr", "null")
         f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {word['scratch']})")
         scratch = f.load("ptr", cell)
-        parts = [scratch] + [f.at("i8", scratch, word[name]) for name in ("at_k", "at_v", "at_s", "at_p", "at_o", "at_m", "at_l")]
+        parts = [scratch] + [f.at("i8", scratch, word[name]) for name in ("at_k", "at_v", "at_s", "at_p", "at_o", "at_m", "at_l", "at_held")]
         blocks = f.ceil_div(word["length"], word["q_rows"])
         with f.loop(begin, end) as item:
             oq, ok, ov, oo, om = batch_offsets(f, f.div(item, blocks), BATCH, word["batch_dims"], 5)

@@ -16,6 +16,8 @@ from .gemm_text import SIZES, TYPES, Function, is_float, module, vector
 # Descriptor words (8 and up); strides in elements of the operand they belong to. The epilogue's operand I is the added input of addmm, or a bias.
 WORDS = ("m n k items rows cols kc mc nc rsa csa rsb csb rsc csc rsi csi at_b at_p at_tile scratch batch_dims").split()
 FIRST = 8
+GROUP = 4  # panels of B that are packed together
+CHAIN = 256  # products that are added up one after the other before the sum is put aside
 STACK = 32768  # bytes of scratch up to which no allocation is made
 BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of A, B, C, I
 
@@ -60,7 +62,7 @@ class Kind:
 def gemm_module(kind: Kind, attributes: str) -> str:
     t = kind.tile
     functions = [pack(kind, dtype, dtype, attributes) for dtype in dict.fromkeys((kind.a, kind.b))]
-    functions += [finish(kind, attributes), rectangle(kind, attributes), kernel(kind)]
+    functions += [pack_rows(kind, attributes), finish(kind, attributes), rectangle(kind, attributes), kernel(kind)]
     functions += [micro(kind, height, attributes) for height in t.heights]
     extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)"
     return module(*functions, extra=extra)
@@ -132,6 +134,20 @@ def pack(kind: Kind, name: str, dtype: str, attributes: str) -> Function:
     return f
 
 
+def pack_rows(kind: Kind, attributes: str) -> Function:
+    """Several whole panels of a row-major B at once: each row is read in one long piece, which the hardware can foresee."""
+    t, acc, memory = kind.tile, kind.acc, TYPES[kind.b][0]
+    f = Function("pack_rows", "ptr noalias %src, i64 %sk, i64 %k, ptr noalias %dst", attributes + " noinline")
+    targets = [f.at(acc, "%dst", f.mul("%k", p * t.nr)) for p in range(GROUP)]
+    with f.loop(0, "%k") as k:
+        source = f.at(memory, "%src", f.mul(k, "%sk"))
+        for p, target in enumerate(targets):
+            for j in range(0, t.nr, t.width):
+                value = f.load(vector(memory, t.width), f.at(memory, source, p * t.nr + j), SIZES[memory])
+                f.store(vector(acc, t.width), f.decode(kind.b, value, t.width, t.half), f.at(acc, target, f.add(f.mul(k, t.nr), j)), SIZES[acc])
+    return f
+
+
 def transposed(f: Function, element: str, rows: list[str]) -> list[str]:
     """Transposes n vectors of n lanes in log2(n) rounds: each swaps the off-diagonal halves of 2x2 blocks of growing size."""
     n = len(rows)
@@ -186,24 +202,47 @@ def micro(kind: Kind, height: int, attributes: str) -> Function:
     t, acc = kind.tile, kind.acc
     w = t.width
     wide = vector(acc, w)
-    f = Function(f"micro_{height}", f"i64 %k, ptr noalias readonly %a, ptr noalias readonly %b, i64 %ldb, {tail_arguments(kind)}", attributes + " noinline")
-    sums = [[f.variable(wide, "zeroinitializer", 64) for _ in range(t.vectors)] for _ in range(height)]
-    for r in range(height):  # the tile's lines of C arrive while the products are summed
-        row = f.at(acc, "%p", f.mul("%ldp", r))
-        for line in range(0, t.nr * SIZES[acc], 64):
-            f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', row, line)}", "i32 1", "i32 3", "i32 1")
-    with f.loop(0, "%k") as k:
-        row_b, row_a = f.mul(k, "%ldb"), f.mul(k, height)
-        b = [f.load(wide, f.at(acc, "%b", f.add(row_b, j * w)), SIZES[acc]) for j in range(t.vectors)]
-        for r in range(height):
-            a = f.splat(acc, f.load(acc, f.at(acc, "%a", f.add(row_a, r))), w)
-            for j in range(t.vectors):
-                f.store(wide, f.fma(acc, w, a, b[j], f.load(wide, sums[r][j], 64), t.fused), sums[r][j], 64)
+    f = Function(f"micro_{height}", f"i64 %k, ptr noalias readonly %a, ptr noalias readonly %b, i64 %ldb, ptr %next, i64 %ahead, ptr noalias %held, {tail_arguments(kind)}", attributes + " noinline")
+    sums = [[f.variable(wide, None, 64) for _ in range(t.vectors)] for _ in range(height)]
 
     def each(emit):
         for r in range(height):
             for j in range(t.vectors):
                 emit(r, j, sums[r][j])
+
+    def fetch(pointer, write=0, near=3):
+        f.call("void", "llvm.prefetch.p0", f"ptr {pointer}", f"i32 {write}", f"i32 {near}", "i32 1")
+
+    for r in range(height):  # the tile's lines of C arrive while the products are summed
+        row = f.at(acc, "%p", f.mul("%ldp", r))
+        for line in range(0, t.nr * SIZES[acc], 64):
+            fetch(f.at("i8", row, line), 1)
+    long = f.compare("sgt", "%k", CHAIN)
+
+    def held(r, j):
+        return f.at(acc, "%held", r * t.nr + j * w)
+
+    clear = lambda r, j, slot: f.store(wide, "zeroinitializer", slot, 64)
+    each(clear)
+    with f.loop(0, "%k", CHAIN) as k0:
+        each(clear)
+        stop = f.min(f.add(k0, CHAIN), "%k")
+        with f.loop(k0, stop) as k:
+            for line in range(0, t.nr * SIZES[acc], 64):
+                fetch(f.at("i8", f.at(acc, "%b", f.mul(f.add(k, 16), "%ldb")), line))
+            fetch(f.at(acc, "%a", f.mul(f.add(k, 8), height)))
+            fetch(f.at("i8", "%next", f.mul(k, "%ahead")), near=2)
+            row_b, row_a = f.mul(k, "%ldb"), f.mul(k, height)
+            b = [f.load(wide, f.at(acc, "%b", f.add(row_b, j * w)), SIZES[acc]) for j in range(t.vectors)]
+            for r in range(height):
+                a = f.splat(acc, f.load(acc, f.at(acc, "%a", f.add(row_a, r))), w)
+                for j in range(t.vectors):
+                    f.store(wide, f.fma(acc, w, a, b[j], f.load(wide, sums[r][j], 64), t.fused), sums[r][j], 64)
+        # Sums of a long k are made of shorter chains, which keeps their rounding error down; what is done waits in the first-level cache.
+        with f.when(f.compare("ne", k0, 0)):
+            each(lambda r, j, slot: f.store(wide, f.plus(acc, w, f.load(wide, slot, 64), f.load(wide, held(r, j), SIZES[acc])), slot, 64))
+        with f.when(f.both(long, f.compare("slt", stop, "%k"))):
+            each(lambda r, j, slot: f.store(wide, f.load(wide, slot, 64), held(r, j), SIZES[acc]))
 
     def partial(r, j):
         return f.at(acc, "%p", f.add(f.mul("%ldp", r), j * w))
@@ -317,7 +356,12 @@ def rectangle(kind: Kind, attributes: str) -> Function:
             k_here = f.min("%kc", f.sub("%k", k0))
             more = f.compare("ne", round_, 0)
             last = f.compare("eq", f.add(round_, 1), rounds)
-            with f.loop(0, n_here, nr) as j:  # pack B
+            four = f.mul(f.div(n_here, GROUP * nr), GROUP * nr)
+            grouped = f.both(f.compare("eq", "%csb", 1), f.op(f"xor i1 {few}, true"))
+            four = f.op(f"select i1 {grouped}, i64 {four}, i64 0")
+            with f.loop(0, four, GROUP * nr) as j:  # pack B
+                f.do(f"call void @pack_rows(ptr {b_at(k0, f.add(n0, j))}, i64 %rsb, i64 {k_here}, ptr {f.at(acc, '%pb', f.mul(j, k_here))})")
+            with f.loop(four, n_here, nr) as j:
                 width = f.min(nr, f.sub(n_here, j))
                 with f.when(f.op(f"xor i1 {in_place(width)}, true")):
                     target = f.at(acc, "%pb", f.mul(j, k_here))
@@ -337,15 +381,19 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                     raw = in_place(width)
                     panel_b = f.op(f"select i1 {raw}, ptr {b_at(k0, column)}, ptr {f.at(acc, '%pb', f.mul(j, k_here))}")
                     ldb = f.op(f"select i1 {raw}, i64 %rsb, i64 {nr}")
+                    # While this panel is used, each tile brings a share of the next one into the second-level cache.
+                    ahead = f.div(nr * SIZES[acc], f.ceil_div(m_here, top))
+                    next_panel = f.at(acc, "%pb", f.mul(f.add(j, nr), k_here))
 
-                    def tile(height, i, rows, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb):
+                    def tile(height, i, rows, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb, ahead=ahead, next_panel=next_panel):
+                        share = f.at("i8", next_panel, f.mul(f.mul(f.div(i, top), ahead), k_here))
                         row = f.add(m0, i)
                         c = f.at(cm, "%c", f.add(f.mul(row, "%rsc"), f.mul(column, "%csc")))
                         input_ = f.at(im, "%i", f.add(f.mul(row, "%rsi"), f.mul(column, "%csi"))) if kind.epilogue == "add" else "null"
                         p, ldp = partials(row, c, f.add(j, 0))
                         tail = f"i1 {more}, i1 {last}, ptr {c}, i64 %rsc, i64 %csc, ptr {input_}, i64 %rsi, i64 %csi, {acc} %alpha, {acc} %beta"
                         whole = f.both(unit, f.compare("eq", width, nr), f.compare("eq", rows, height))
-                        product = f"i64 {k_here}, ptr {panel_a}, ptr {panel_b}, i64 {ldb}"
+                        product = f"i64 {k_here}, ptr {panel_a}, ptr {panel_b}, i64 {ldb}, ptr {share}, i64 {ahead}, ptr {f.at(acc, '%tile', top * nr)}"
 
                         def direct():
                             f.do(f"call void @micro_{height}({product}, ptr {p}, i64 {ldp}, {tail})")

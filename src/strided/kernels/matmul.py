@@ -145,9 +145,9 @@ def _gemm(kind, p, threads):
     rows, cols = _split(p.m, p.n, p.batch, parts, top, nr)
     items = _items(p, rows, cols)
     # One block of A (mc x kc) and the panels of B in use stay in the second-level cache; k is cut into equal rounds.
-    limit = 384 * 4 // acc
+    limit = 512 * 4 // acc
     kc = max(1, -(-p.k // max(1, -(-p.k // limit))))
-    mc = min(_round_up(rows, top), 20 * top)
+    mc = min(_round_up(rows, top), 10 * top)
     nc = min(_round_up(cols, nr), _round_up(2048, nr))
     partial = kc < p.k and (not kind.in_place or kind.epilogue != "")  # sums between rounds need a place of their own: keep it small
     if partial:
@@ -156,7 +156,7 @@ def _gemm(kind, p, threads):
     a_bytes = _round_up((mc + top) * kc * acc, 64) + 64  # whole vectors are stored behind the last panel
     b_bytes = _round_up((nc + nr) * kc * acc, 64)
     p_bytes = _round_up(rows * nc * acc, 64) if partial else 64
-    tile = _round_up(top * nr * acc, 64)
+    tile = 2 * _round_up(top * nr * acc, 64)  # one on its way to C, and the sums of the micro-kernel so far
     layout = [a_bytes, a_bytes + b_bytes, a_bytes + b_bytes + p_bytes, a_bytes + b_bytes + p_bytes + tile]
     words = [p.m, p.n, p.k, items, rows, cols, kc, mc, nc, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, *layout, len(p.sizes), *p.batch_words()]
     return address, max(1, min(parts, items)), words
