@@ -159,9 +159,7 @@ def LinalgVectorNormBackward0(node, g):
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """The norm of all elements as one vector, or along `dim`: p a number, or "fro" (2)."""
     if p == "nuc":
-        if "matrix_norm" not in TABLE:
-            raise NotImplementedError("norm(p='nuc'): singular values are not supported yet")
-        return TABLE["matrix_norm"].call(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
+        return TABLE["linalg_matrix_norm"].call(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
     if not input.dtype.is_floating_point and dtype is None:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)

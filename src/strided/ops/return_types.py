@@ -25,4 +25,15 @@ def _make(name: str, fields: tuple[str, ...]) -> type:
 _VALUES = ("values", "indices")
 TYPES = {name: _make(name, _VALUES) for name in "max min sort topk kthvalue median nanmedian mode cummax cummin".split()}
 TYPES["aminmax"] = _make("aminmax", ("min", "max"))
+_LINALG = """cholesky_ex: L info; eigh: eigenvalues eigenvectors; inv_ex: inverse info; ldl_factor: LD pivots; ldl_factor_ex: LD pivots info;
+    lstsq: solution residuals rank singular_values; lu: P L U; lu_factor: LU pivots; lu_factor_ex: LU pivots info; qr: Q R; slogdet: sign logabsdet;
+    solve_ex: result info; svd: U S Vh"""
+for _row in _LINALG.split(";"):
+    _name, _fields = _row.strip().split(": ")
+    TYPES["linalg_" + _name] = _make("linalg_" + _name, tuple(_fields.split()))
+for _name, _fields in {"geqrf": "a tau", "lu_unpack": "P L U", "_lu_with_info": "LU pivots info", "qr": "Q R", "slogdet": "sign logabsdet", "svd": "U S V"}.items():
+    TYPES[_name] = _make(_name, tuple(_fields.split()))
+for _name, _fields in {"frexp": "mantissa exponent", "histogram": "hist bin_edges", "histogramdd": "hist bin_edges"}.items():
+    TYPES[_name] = _make(_name, tuple(_fields.split()))
+TYPES["triangular_solve"] = _make("triangular_solve", ("solution", "cloned_coefficient"))
 globals().update(TYPES)

@@ -1,0 +1,341 @@
+"""Singular values and eigenvalues, and what is made of them: pseudo-inverse and rank; powers and the exponential of matrices. Each with its gradient."""
+from __future__ import annotations
+
+from .. import dtypes
+from ..autograd import backward, record, tracking
+from ..tensor import Tensor
+from . import linalg_host as lapack
+from .linalg_checks import LinAlgError, are_tensors, computed, floating, matrices, square
+from .linalg_solve import _cube, inv
+from .return_types import TYPES
+from .table import TABLE, operator
+
+
+def _thin(factor):
+    """About factor · (rows · columns · the smaller of them) operations a matrix [*, m, n], the first argument."""
+    return lambda args, kwargs, result: int(factor * args[0].numel() * min(args[0].shape[-2:]))
+
+
+# ---- singular values ----------------------------------------------------------------------------------------------------------------
+
+
+def _check_svd(A, driver=None):
+    are_tensors("linalg_svd", A=A)
+    matrices("linalg.svd", A)
+    floating("linalg.svd", A)
+    computed("linalg_svd_cpu", A)
+    if driver is not None:
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+
+
+def _decompose(a, full, vectors=True):
+    import numpy
+
+    try:
+        if vectors and a.shape[-1] and a.shape[-2]:
+            return tuple(numpy.linalg.svd(a, full_matrices=full))
+        if a.shape[-1] and a.shape[-2]:
+            return numpy.linalg.svd(a, compute_uv=False)
+    except numpy.linalg.LinAlgError:
+        why = "contained non-finite values" if not numpy.isfinite(a).all() else "is ill-conditioned or has too many repeated singular values"
+        raise LinAlgError(f"linalg.svd: The algorithm failed to converge because the input matrix {why}.") from None
+    m, n = a.shape[-2:]
+    k = 0
+    values = numpy.zeros((*a.shape[:-2], 0))
+    return (numpy.eye(m, m if full else k), values, numpy.eye(n if full else k, n)) if vectors else values
+
+
+def _svd(A, full, driver=None):
+    _check_svd(A, driver)
+    batch, (m, n) = A.shape[:-2], A.shape[-2:]
+    k = min(m, n)
+    shapes = [(*batch, m, m if full else k), (*batch, k), (*batch, n if full else k, n)]
+    outs = [(shapes[0], A.dtype, "columns"), (shapes[1], A.dtype), (shapes[2], A.dtype, "columns")]
+    results = lapack.compute((A,), outs, lambda a: _decompose(a, full))
+    if tracking(A):
+        record(LinalgSvdBackward0, (A,), results, results)
+    return results
+
+
+@operator("linalg_svd", method=False, out=True, namespace="linalg", autocast="float32", flops=_thin(20))
+def linalg_svd(A, full_matrices=True, *, driver=None):
+    """(U, S, Vh) with A = U diag(S) Vh: [*, m, n] -> [*, m, m], [*, k], [*, n, n], k = min(m, n), S descending; without full_matrices [*, m, k] and [*, k, n].
+
+    The gradient is that of the k first singular vectors, and finite only where the singular values differ. LinAlgError where A is not finite.
+    """
+    return TYPES["linalg_svd"](_svd(A, full_matrices, driver))
+
+
+@operator("svd", out=True, autocast="float32", flops=_thin(20))
+def svd(input, some=True, compute_uv=True):
+    """(U, S, V) with input = U diag(S) Vᵀ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
+    if compute_uv:
+        U, S, Vh = _svd(input, not some)
+        return TYPES["svd"]((U, S, Vh.mT))
+    S, (m, n) = svdvals(input), input.shape[-2:]
+    zeros = [TABLE["zeros"].call((*input.shape[:-2], size, size), dtype=input.dtype, device=input.device) for size in (m, n)]
+    return TYPES["svd"]((zeros[0], S, zeros[1]))
+
+
+@operator("linalg_svdvals", method=False, out=True, namespace="linalg", autocast="float32", flops=_thin(4))
+def svdvals(A):
+    """Singular values in descending order: [*, m, n] -> [*, min(m, n)]."""
+    if tracking(A):
+        return _svd(A, False)[1]
+    _check_svd(A)
+    return lapack.compute((A,), [((*A.shape[:-2], min(A.shape[-2:])), A.dtype)], lambda a: _decompose(a, False, False))
+
+
+@backward("LinalgSvd", saved_names=("U", "S", "Vh"))
+def LinalgSvdBackward0(node, gU, gS, gVh):
+    """With dP = Uᵀ dA V: dS is its diagonal; what is off the diagonal turns U and V, over differences of squares of singular values."""
+    U, S, Vh = node.saved
+    (m, n), k = (U.shape[-2], Vh.shape[-1]), S.shape[-1]
+    U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)  # [*, m, k], [*, k, n]
+    if gU is None and gVh is None:
+        return ((U * gS.unsqueeze(-2)) @ Vh,)
+    gap = S.unsqueeze(-2) ** 2 - S.unsqueeze(-1) ** 2  # [*, k, k]: s_j² - s_i²
+    gap = gap + TABLE["eye"].call(k, dtype=S.dtype, device=S.device)
+    inner = 0
+    if gU is not None:
+        gU = gU.narrow(-1, 0, k)
+        turned = U.mT @ gU
+        inner = (turned - turned.mT) / gap * S.unsqueeze(-2)
+    if gVh is not None:
+        gVh = gVh.narrow(-2, 0, k)
+        turned = Vh @ gVh.mT
+        inner = inner + S.unsqueeze(-1) * ((turned - turned.mT) / gap)
+    if gS is not None:
+        inner = inner + gS.diag_embed()
+    gA = U @ inner @ Vh
+    if gU is not None and m > k:  # what U turns towards outside its own span
+        outside = gU / S.unsqueeze(-2)
+        gA = gA + (outside - U @ (U.mT @ outside)) @ Vh
+    if gVh is not None and n > k:
+        outside = gVh / S.unsqueeze(-1)
+        gA = gA + U @ (outside - (outside @ Vh.mT) @ Vh)
+    return (gA,)
+
+
+# ---- eigenvalues --------------------------------------------------------------------------------------------------------------------
+
+
+def _eigh(A, UPLO, vectors):
+    are_tensors("linalg_eigh", input=A)
+    name = "linalg.eigh"
+    square(name, A)
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    computed("linalg_eigh_cpu", A)
+    outs = [(A.shape[:-1], A.dtype), (A.shape, A.dtype, "columns")]
+
+    def decompose(a):
+        import numpy
+
+        try:
+            return tuple(numpy.linalg.eigh(a, UPLO)) if vectors else numpy.linalg.eigvalsh(a, UPLO)
+        except numpy.linalg.LinAlgError:
+            raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues.") from None
+
+    results = lapack.compute((A,), outs if vectors else outs[:1], decompose)
+    if vectors and tracking(A):
+        record(LinalgEighBackward0, (A,), results, results)
+    return results
+
+
+@operator("linalg_eigh", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(9))
+def eigh(A, UPLO="L"):
+    """(eigenvalues, eigenvectors) of symmetric A [*, n, n], of which the lower (or upper: "U") triangle is read: [*, n] ascending, [*, n, n] in columns.
+
+    The gradient is finite only where the eigenvalues differ.
+    """
+    return TYPES["linalg_eigh"](_eigh(A, UPLO, True))
+
+
+@operator("linalg_eigvalsh", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(4 / 3))
+def eigvalsh(A, UPLO="L"):
+    """Eigenvalues of symmetric matrices in ascending order: [*, n, n] -> [*, n]."""
+    return _eigh(A, UPLO, True)[0] if tracking(A) else _eigh(A, UPLO, False)
+
+
+@backward("LinalgEigh", saved_names=("eigenvalues", "eigenvectors"))
+def LinalgEighBackward0(node, gL, gV):
+    """V (gL on the diagonal, Vᵀ gV over differences of eigenvalues off it) Vᵀ."""
+    L, V = node.saved
+    if gV is None:
+        return ((V * gL.unsqueeze(-2)) @ V.mT,)
+    eye = TABLE["eye"].call(L.shape[-1], dtype=dtypes.bool_, device=L.device)
+    gap = (L.unsqueeze(-2) - L.unsqueeze(-1)).masked_fill(eye, 1)  # [*, n, n]: l_j - l_i
+    inner = ((V.mT @ gV) / gap).masked_fill(eye, 0)
+    if gL is not None:
+        inner = inner + gL.diag_embed()
+    return (V @ inner @ V.mT,)
+
+
+def _complex_results(name, A):
+    are_tensors(name, input=A)
+    square(name.replace("_", "."), A)
+    raise NotImplementedError(f"{name.replace('_', '.')}: eigenvalues of a general matrix are complex numbers, which are not supported. For a symmetric matrix use linalg.eigh.")
+
+
+@operator("linalg_eig", method=False, namespace="linalg", autocast="float32")
+def eig(A):
+    """Eigenvalues and eigenvectors of general square matrices: not supported, since they are complex. NotImplementedError."""
+    _complex_results("linalg_eig", A)
+
+
+@operator("linalg_eigvals", method=False, namespace="linalg", autocast="float32")
+def eigvals(A):
+    """Eigenvalues of general square matrices: not supported, since they are complex. NotImplementedError."""
+    _complex_results("linalg_eigvals", A)
+
+
+# ---- pseudo-inverse and rank --------------------------------------------------------------------------------------------------------
+
+
+def _tolerances(A, atol, rtol):
+    """(atol, rtol) as tensors' arrays or numbers: without either, rtol is eps * max(m, n); with atol alone, 0."""
+    if rtol is None:
+        given = atol is not None and (isinstance(atol, Tensor) or atol > 0)
+        rtol = dtypes.finfo(A.dtype).eps * max(A.shape[-2:])
+        if isinstance(atol, Tensor):
+            rtol = TABLE["where"].call(atol > 0, 0.0, rtol)
+        elif given:
+            rtol = 0.0
+    return (0.0 if atol is None else atol), rtol
+
+
+def _threshold(largest, atol, rtol):
+    """max(atol, rtol * largest) on arrays."""
+    import numpy
+
+    from . import host
+
+    a, r = (host.array(t) if isinstance(t, Tensor) else t for t in (atol, rtol))
+    return numpy.maximum(a, r * largest)
+
+
+@operator("linalg_pinv", method=False, out=True, namespace="linalg", autocast="float32", flops=_thin(22))
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+    """Moore and Penrose's pseudo-inverse: [*, m, n] -> [*, n, m]. Singular values up to max(atol, rtol * the largest) count as 0.
+
+    rtol (or rcond, its older name): default eps * max(m, n), or 0 with an atol. Tolerances are numbers or tensors [*]. hermitian: A is symmetric.
+    """
+    are_tensors("linalg_pinv", input=A)
+    if A.ndim < 2 or A.dtype is not dtypes.float32 and A.dtype is not dtypes.float64:
+        raise RuntimeError(
+            f"linalg.pinv({A.dtype.scalar_name}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
+        )
+    if hermitian:
+        square("linalg.pinv", A)
+    atol, rtol = (0.0, rcond) if rcond is not None else _tolerances(A, atol, rtol)
+    out = lapack.compute((A,), [((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)], lambda a: _pseudo_inverse(a, hermitian, atol, rtol))
+    if tracking(A):
+        record(LinalgPinvBackward0, (A,), out, (A, out))
+    return out
+
+
+def _pseudo_inverse(a, hermitian, atol, rtol):
+    import numpy
+
+    if a.size == 0:
+        return numpy.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]))
+    a = a.astype("float64")
+    if hermitian:
+        L, U = numpy.linalg.eigh(a)
+        S, Vh = numpy.abs(L), numpy.sign(L)[..., None] * U.swapaxes(-1, -2)
+    else:
+        U, S, Vh = _decompose(a, False)
+    used = S > numpy.asarray(_threshold(S.max(-1), atol, rtol))[..., None]
+    return Vh.swapaxes(-1, -2) @ (numpy.where(used, 1 / numpy.where(used, S, 1), 0)[..., None] * U.swapaxes(-1, -2))
+
+
+@backward("LinalgPinv", saved_names=("self", "result"))
+def LinalgPinvBackward0(node, g):
+    A, P = node.saved
+    return (pinv_gradient(g, P, A),)
+
+
+def pinv_gradient(g, P, A):
+    """dP = -P dA P + P Pᵀ dAᵀ (1 - A P) + (1 - P A) dAᵀ Pᵀ P, at constant rank."""
+    back, through = g.mT @ P, P @ g.mT  # [*, m, m], [*, n, n]
+    outer, inner = P.mT @ through, back @ P.mT  # [*, m, n]
+    return -(P.mT @ g @ P.mT) + (inner - A @ (P @ inner)) + (outer - (outer @ P) @ A)
+
+
+@operator("pinverse", autocast="float32", flops=_thin(22))
+def pinverse(input, rcond=1e-15):
+    """`linalg.pinv` with rtol = rcond."""
+    return pinv(input, rcond)
+
+
+@operator("linalg_matrix_rank", method=False, out=True, namespace="linalg", autocast="float32", flops=_thin(4))
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
+    """How many singular values exceed max(atol, rtol * the largest): [*, m, n] -> int64 [*]. Defaults as in `pinv`; tol is atol with rtol = 0."""
+    are_tensors("linalg_matrix_rank", input=A)
+    matrices("torch.linalg.matrix_rank", A, "input")
+    if hermitian:
+        square("torch.linalg.matrix_rank", A, "input")
+    if A.dtype is not dtypes.float32 and A.dtype is not dtypes.float64:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    atol, rtol = (tol, 0.0) if tol is not None else _tolerances(A, atol, rtol)
+    shape = A.shape[:-2]
+    for t in (atol, rtol):
+        if isinstance(t, Tensor):
+            from ..layout import broadcast_shapes
+
+            shape = broadcast_shapes(shape, t.shape)
+
+    def rank(a):
+        import numpy
+
+        S = numpy.abs(numpy.linalg.eigvalsh(a)) if hermitian else _decompose(a, False, False)
+        return (S > numpy.asarray(_threshold(S.max(-1, initial=0), atol, rtol))[..., None]).sum(-1)
+
+    return lapack.compute((A,), [(shape, dtypes.int64)], rank)
+
+
+# ---- powers and the exponential -----------------------------------------------------------------------------------------------------
+
+
+@operator("matrix_power", out=True, autocast="float32")
+def matrix_power(input, n):
+    """A multiplied n times with itself (n >= 0) or its inverse |n| times: [*, m, m] -> [*, m, m]. LinAlgError for n < 0 and a singular matrix."""
+    square("linalg.matrix_power", input)
+    if not isinstance(n, int):
+        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    if n == 0:
+        return input.clone().copy_(TABLE["eye"].call(input.shape[-1], dtype=input.dtype, device=input.device).expand(input.shape))
+    base, n, result = (inv(input), -n, None) if n < 0 else (input, n, None)
+    if n == 1:
+        return base.clone() if base is input else base
+    while True:  # by the binary digits of n
+        if n & 1:
+            result = base if result is None else result @ base
+        n >>= 1
+        if not n:
+            return result
+        base = base @ base
+
+
+@operator("matrix_exp", autocast="float32")
+def matrix_exp(input):
+    """e^A = 1 + A + A² / 2 + …: [*, n, n] -> [*, n, n]."""
+    are_tensors("linalg_matrix_exp", input=input)
+    square("linalg.matrix_exp", input)
+    floating("linalg.matrix_exp", input)
+    out = lapack.compute((input,), [(input.shape, input.dtype)], lapack.matrix_exp)
+    if tracking(input):
+        record(LinalgMatrixExpBackward0, (input,), out, (input,))
+    return out
+
+
+@backward("LinalgMatrixExp", saved_names=("self",))
+def LinalgMatrixExpBackward0(node, g):
+    """The derivative of e^A at Aᵀ in direction g is the upper right block of exp([[Aᵀ, g], [0, Aᵀ]])."""
+    (A,) = node.saved
+    n, cat = A.shape[-1], TABLE["cat"].call
+    if A.numel() == 0:
+        return (TABLE["zeros_like"].call(A),)
+    block = cat([cat([A.mT, g], -1), cat([TABLE["zeros_like"].call(g), A.mT], -1)], -2)  # [*, 2n, 2n]
+    return (matrix_exp(block).narrow(-2, 0, n).narrow(-1, n, n),)
