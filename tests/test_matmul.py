@@ -98,7 +98,7 @@ def test_results_and_added_inputs_may_have_any_strides():
 @pytest.mark.parametrize("batch", [(3,), (2, 3), (2, 1, 3)])
 def test_batches(batch):
     rng = np.random.default_rng(4)
-    for m, n, k in [(5, 6, 7), (1, 40, 20), (40, 1, 20), (20, 33, 70)]:
+    for m, n, k in [(5, 6, 7), (1, 40, 20), (40, 1, 20), (20, 33, 70), (3, 100, 90), (7, 100, 90), (90, 25, 100)]:
         a, b = operand(rng, batch, m, k, "n", "float32"), operand(rng, batch, k, n, "t", "float32")
         assert_product(multiply(a, b, "float32"), a, b, "float32")
         shared = np.broadcast_to(operand(rng, (), k, n, "n", "float32"), (*batch, k, n))

@@ -12,7 +12,8 @@ from .gemm_text import SIZES, TYPES
 DTYPES = frozenset(TYPES)
 THREAD_GRAIN = 1 << 19  # multiply-adds a part should have at least: some microseconds, what waking a thread costs
 READ_GRAIN = 1 << 16  # the same where reading the matrix is the cost, in elements
-FEW, MANY = 8, 4096  # up to so many rows (or columns) of C and from so many elements of the other operand, that one is read in place instead of packed
+FEW = {"dot": 32, "axpy": 3}  # up to so many rows (or columns) of C the other operand is read in place instead of packed, by what is contiguous in it,
+MANY = 4096  # from so many elements of it
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
 
 
@@ -33,12 +34,12 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
         raise NotImplementedError(f"matmul cannot mix {', '.join(sorted(set(names)))}; convert the operands to one dtype")
     problem = _Problem(c_layout, a_layout, b_layout, i_layout)
     epilogue = "add" if added is not None else "scale" if scale else ""
-    if problem.n < problem.m and problem.n <= FEW and 1 in (problem.rsa, problem.csa):
+    if problem.n < problem.m and problem.n <= max(FEW.values()) and 1 in (problem.rsa, problem.csa):
         problem.swap()
         names = (names[1], names[0], *names[2:])
     kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))  # type: ignore[call-arg]  # the names are four
     form = "dot" if problem.rsb == 1 else "axpy" if problem.csb == 1 else None
-    if form is not None and (problem.m == 1 or problem.m <= FEW and problem.n * problem.k >= MANY):
+    if form is not None and (problem.m == 1 or problem.m <= FEW[form] and problem.n * problem.k >= MANY):
         address, parts, words = _gemv(kind, form, problem, threads)
     else:
         if problem.swapped:
@@ -132,7 +133,7 @@ def _gemv(kind, form, p, threads):
     if parts > p.batch:
         cols = max(64, _round_up(-(-p.n * p.batch // parts), 64))
     items = p.batch * -(-p.n // cols) if p.n else 0
-    chunk = gemv_ir.SUMS // 4 if p.m == 1 else gemv_ir.SUMS // 8
+    chunk = min(gemv_ir.SUMS // 4 if p.m == 1 else gemv_ir.SUMS // 8, gemv_ir.SUMS // p.m // 64 * 64)
     words = [p.m, p.n, p.k, items, cols, chunk, 1 + p.swapped, 2 - p.swapped, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, len(p.sizes), *p.batch_words()]
     return address, max(1, min(parts, items)), words
 
