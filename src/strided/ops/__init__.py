@@ -2,9 +2,37 @@
 
 `strided.ops.<name>` is the public function of an operator (nn and optim call operators through here).
 """
-from . import elementwise, pointwise, table
-from . import shape, create, reduce, moments, scan, rowwise, loss, index, scatter, masks, lookup, join, sort, matmul, attention, random, composite, legacy, special, gamma, polynomials, variants
-from . import linalg
+from . import (
+    attention,
+    complexlike,
+    composite,
+    counting,
+    create,
+    elementwise,
+    floating,
+    gamma,
+    index,
+    join,
+    legacy,
+    linalg,
+    lookup,
+    loss,
+    masks,
+    matmul,
+    moments,
+    pointwise,
+    polynomials,
+    random,
+    reduce,
+    rowwise,
+    scan,
+    scatter,
+    shape,
+    sort,
+    special,
+    table,
+    variants,
+)
 from .table import TABLE
 
 table.install_methods()
