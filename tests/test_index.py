@@ -156,8 +156,11 @@ def test_masks():
     assert x.masked_scatter(x < 0, torch.tensor([8.0, 9.0])).tolist() == [[1, 8], [9, 2]]
     with pytest.raises(RuntimeError, match="Number of elements of source < number of ones in mask"):
         x.masked_scatter(x < 0, torch.tensor([8.0]))
-    big = torch.from_numpy(np.random.default_rng(0).random((300, 400)) > 0.7)
-    np.testing.assert_array_equal(big.nonzero().numpy(), np.argwhere(big.numpy()))
+    a = np.random.default_rng(0).random((301, 401)).astype(np.float32)  # large enough for several threads, in uneven shares
+    big = torch.from_numpy(a.copy())
+    for t, b in (big, a), (big.T, a.T), (big[:, 1:], a[:, 1:]):
+        np.testing.assert_array_equal((t > 0.7).nonzero().numpy(), np.argwhere(b > np.float32(0.7)))
+        np.testing.assert_array_equal(t[t > 0.7].numpy(), b[b > np.float32(0.7)])
 
 
 def test_triangles():

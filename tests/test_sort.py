@@ -83,3 +83,15 @@ def test_gradients(function, expected):
 def test_meta():
     x = torch.empty(3, 4, device="meta")
     assert x.sort(0).indices.shape == (3, 4) and x.topk(2).values.shape == (3, 2) and x.median(1).values.shape == (3,)
+
+
+@pytest.mark.parametrize("shape, dim", [((50_000,), 0), ((3, 7000), 1), ((7000, 3), 0), ((40, 1000), 1)])
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_of_long_rows(shape, dim, largest):
+    a = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    for values in (a, np.where(a > 3.5, np.nan, a).astype(np.float32), np.round(a)):
+        got, at = torch.from_numpy(values.copy()).topk(20, dim, largest)
+        ranked = np.argsort(values, axis=dim, kind="stable") if not largest else np.flip(np.argsort(np.flip(values, dim), axis=dim, kind="stable"), dim)
+        expected = np.take_along_axis(values, ranked if not largest else values.shape[dim] - 1 - ranked, dim).take(range(20), axis=dim)
+        np.testing.assert_array_equal(got.numpy(), expected)
+        np.testing.assert_array_equal(np.take_along_axis(values, at.numpy(), dim), got.numpy())

@@ -320,19 +320,19 @@ class Along(Writer):
                     return k, n
         return None
 
-    def _sweep(self, per_block, body, block=BLOCK, mark=""):
-        """Runs `body(i, offsets, position)` for the row's elements; `per_block` is a context around each block."""
+    def _sweep(self, per_block, body, mark=""):
+        """Runs `body(i, offsets, position)` for the row's elements; `per_block` is a context around each block, or None for a row in one piece."""
         b = self.b
         bases, n, slow, base_position = self.span
 
         def line(offsets, first):
-            if block is None:
+            if per_block is None:
                 with b.loop(0, n, extra=mark) as i:
                     body(i, offsets, first)
                 return
-            with b.loop(0, n, block) as start:
+            with b.loop(0, n, BLOCK) as start:
                 with per_block(start, offsets, first):
-                    with b.loop(start, b.min(b.add(start, block), n), extra=mark) as i:
+                    with b.loop(start, b.min(b.add(start, BLOCK), n), extra=mark) as i:
                         body(i, offsets, first)
 
         if self.kind.multi:
@@ -440,7 +440,7 @@ class Along(Writer):
                 place, extra = self._address(i, offsets, access)(k)
                 low.store(self.dtypes[k], low.emit(e, inner), place, extra)
 
-        self._sweep(None, body, block=None, mark=mark)
+        self._sweep(None, body, mark)
 
 
 class _Best:

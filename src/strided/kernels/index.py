@@ -311,11 +311,11 @@ def _range_of_part(b, starts):
 def build_compress(op: str, dtype, shape, data, mask, parts: int) -> bytes:
     """Descriptor of masked_select ("get": packed[j++] = data where the mask holds) or masked_scatter ("set": data = packed[j++] there).
 
-    `data` and `mask` (bool) are strides in elements over `shape`. Slots: packed, data, mask, starts as for `build_nonzero`.
+    `data` and `mask` (bool) are strides in elements over `shape`. Slots: packed, data, mask, starts as for `build_nonzero`. The shape must be the one
+    that was counted, since parts begin where the count's parts began: dimensions are not merged here.
     """
     width = _integer(dtype.itemsize)
-    shape, walks = collapse(shape, [s * dtype.itemsize for s in data], list(mask))
-    shape, walks, _, words = _mask_words(dtype.itemsize, shape, walks)
+    shape, walks, _, words = _mask_words(dtype.itemsize, shape, [[s * dtype.itemsize for s in data], list(mask)])
     words[3] = int(len(shape) == 1)
     address = jit.compile_kernel(("compress", op, width), lambda: _compress(op, width))
     return _pack(address, 4, words + [w[-1] for w in walks] + walk_table(shape[:-1], [w[:-1] for w in walks]), parts, words[1] * words[2])

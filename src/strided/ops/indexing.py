@@ -8,10 +8,9 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable
-from typing import Any
 
 from .. import dtypes, errors
-from ..dispatch import PlanCache, launch, meta_storage
+from ..dispatch import PlanCache, launch
 from ..kernels import index as K
 from ..kernels.native import new_storage
 from ..layout import Layout, broadcast_shapes
@@ -216,6 +215,8 @@ def nonzero(x: Tensor) -> Tensor:
 
 def compress(op: str, x: Tensor, mask: Tensor, packed: Tensor | None = None) -> Tensor:
     """op "get": the elements of x where mask (bool, x's shape) holds, 1-d. op "set": those elements of x taken from `packed` in order."""
+    if x.spec.is_contiguous and mask.spec.is_contiguous and x.ndim != 1:
+        x, mask = _flat(x), _flat(mask)
     starts = count_starts(mask) if mask.numel() else array("q", [0, 0])
     if packed is None:
         packed = empty((starts[-1],), x.dtype, x.device)
@@ -227,7 +228,5 @@ def compress(op: str, x: Tensor, mask: Tensor, packed: Tensor | None = None) -> 
     return packed
 
 
-def fresh(spec: Spec) -> Tensor:
-    """An uninitialised tensor of a spec (no memory on meta)."""
-    memory: Any = meta_storage(spec) if spec.is_meta else new_storage(spec.layout.span * spec.itemsize)
-    return wrap(spec, memory, memory.data)
+def _flat(t: Tensor) -> Tensor:
+    return wrap(t.spec.with_layout(Layout.contiguous((t.spec.numel,))), t.mem, t.ptr)

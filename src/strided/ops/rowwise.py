@@ -45,7 +45,7 @@ def _softmax_flops(args, kwargs, result):
     return 4 * args[0].numel()
 
 
-@operator("softmax", aliases=("_softmax",), flops=_softmax_flops)
+@operator("softmax", flops=_softmax_flops)
 def softmax(input, dim, dtype=None):
     """exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
     x = _input("softmax", input, dim, dtype)

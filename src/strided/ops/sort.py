@@ -15,26 +15,47 @@ from .table import TABLE, operator
 # ---- sort ------------------------------------------------------------------------------------------------------------------------
 
 
-def _negated(a):
-    """An array whose ascending order is a's descending one, NaN first (NumPy puts NaN last, where -a would have it again)."""
+def _ranks(a, descending):
+    """Unsigned integers in the order of a's elements (or the reverse), NaN as the largest; as wide as the elements."""
     import numpy
 
+    bits = 8 * a.dtype.itemsize
+    unsigned, top = f"uint{bits}", 1 << (bits - 1)
     if a.dtype.kind == "f":
-        keys = -a
-        return numpy.where(numpy.isnan(a), -numpy.inf, keys), numpy.isnan(a)
-    return ~a, None  # ~a reverses the order of integers and bools without overflow
+        raw = numpy.where(numpy.isnan(a), numpy.inf, a + 0.0).astype(a.dtype).view(unsigned)  # -0.0 counts as 0.0
+        keys = numpy.where(raw >= top, ~raw, raw | numpy.array(top, unsigned))
+        keys[numpy.isnan(a)] = 2**bits - 1
+    elif a.dtype.kind == "i":
+        keys = a.view(unsigned) ^ numpy.array(top, unsigned)
+    else:
+        keys = a.view(unsigned)
+    return ~keys if descending else keys
+
+
+def _tagged(a, descending):
+    """For elements of up to 32 bits: rank and position in one uint64 each, so that a plain sort (vectorised, unlike a stable argsort) is stable."""
+    import numpy
+
+    keys = _ranks(numpy.ascontiguousarray(a), descending).astype("uint64")
+    return (keys << numpy.uint64(32)) | numpy.arange(a.shape[-1], dtype="uint64")
+
+
+def _positions(tagged):
+    import numpy
+
+    return (tagged & numpy.uint64(0xFFFFFFFF)).astype("int64")
 
 
 def _order(a, axis, descending):
-    """Positions that sort `a` along an axis, equals in their old order (a stable sort costs NumPy no more than another for most dtypes)."""
+    """Positions that sort `a` along an axis, equals in their old order."""
     import numpy
 
-    if not descending:
-        return numpy.argsort(a, axis=axis, kind="stable")
-    keys, nan = _negated(a)
-    if nan is not None and nan.any():  # NaN before +inf
-        return numpy.lexsort((keys, ~nan), axis=axis)
-    return numpy.argsort(keys, axis=axis, kind="stable")
+    a = numpy.moveaxis(a, axis, -1)
+    if a.dtype.itemsize <= 4 and a.shape[-1] < 2**32:
+        found = _positions(numpy.sort(_tagged(a, descending), axis=-1))
+    else:
+        found = numpy.argsort(_ranks(numpy.ascontiguousarray(a), descending), axis=-1, kind="stable")
+    return numpy.moveaxis(found, -1, axis)
 
 
 def _pick(x, dim, indices, values_array):
@@ -109,21 +130,48 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 
 
 def _best(a, k, axis, largest):
-    """Positions of the k best along an axis, best first, equals by position: a partition finds them, then only they are sorted."""
+    """Positions of the k best along an axis, best first, equals by position. Only candidates are sorted, where there are few."""
     import numpy
 
     n = a.shape[axis]
-    if k == 0 or k > n // 4:
+    if k == 0 or k > n // 4 or a.dtype.kind != "f":
         return numpy.take(_order(a, axis, largest), range(k), axis=axis)
-    if largest:
-        keys, nan = _negated(a)
-        if nan is not None and nan.any():
-            return numpy.take(_order(a, axis, largest), range(k), axis=axis)
-    else:
-        keys = a
-    chosen = numpy.sort(numpy.take(numpy.argpartition(keys, k - 1, axis=axis), range(k), axis=axis), axis=axis)
-    order = numpy.argsort(numpy.take_along_axis(keys, chosen, axis), axis=axis, kind="stable")
-    return numpy.take_along_axis(chosen, order, axis)
+    a = numpy.moveaxis(a, axis, -1)
+    found = None
+    if a.size <= 32 * n and n >= 64 * k:
+        found = _from_blocks(a, k, largest)
+    if found is None:
+        found = _from_partition(a, k, largest)
+    return numpy.moveaxis(found, -1, axis)
+
+
+def _from_blocks(a, k, largest, width=32):
+    """For a few long rows: the k-th best of the blocks' best bounds what can be among the k best; what passes it is sorted. None where there is a NaN."""
+    import numpy
+
+    rows = a.reshape(-1, a.shape[-1]) if largest else -a.reshape(-1, a.shape[-1])
+    whole = rows.shape[1] // width * width
+    best = rows[:, :whole].reshape(len(rows), -1, width).max(-1)  # NaN if any is
+    bounds = numpy.partition(best, best.shape[1] - k, axis=1)[:, -k]
+    if numpy.isnan(best).any() or numpy.isnan(rows[:, whole:]).any():
+        return None
+    found = []
+    for row, bound in zip(rows, bounds):
+        candidates = numpy.flatnonzero(row >= bound)
+        found.append(candidates[numpy.argsort(-row[candidates], kind="stable")[:k]])
+    return numpy.stack(found).reshape(*a.shape[:-1], k)
+
+
+def _from_partition(a, k, largest):
+    import numpy
+
+    nan = numpy.isnan(a)
+    if nan.any():
+        return _order(a, -1, largest)[..., :k]
+    keys = -a if largest else a
+    chosen = numpy.sort(numpy.argpartition(keys, k - 1, axis=-1)[..., :k], axis=-1)
+    order = numpy.argsort(numpy.take_along_axis(keys, chosen, -1), axis=-1, kind="stable")
+    return numpy.take_along_axis(chosen, order, -1)
 
 
 # ---- order statistics --------------------------------------------------------------------------------------------------------------
