@@ -11,8 +11,8 @@ from math import prod
 
 from .. import dtypes
 from ..layout import Layout, collapse
+from . import accumulate, fold_text, jit, native
 from . import expr as E
-from . import fold_text, jit, native
 from .loops import walk_table
 
 GRAIN = 1 << 15  # work (elements x cost, about 0.2 ns) a part should have at least
@@ -106,8 +106,8 @@ class _Geometry:
             self.folded, self.folded_walks = [1], [[0] for _ in walks]
         self.rows = prod(self.kept)
         # An output has one element a row unless it walks the folded dimensions or its expression needs their elements.
-        element = fold_text.element_params(self.ins, [not any(w) for w in self.folded_walks[len(outs):]])
-        self.per_element = [any(w) or fold_text.reads_elements(e, element) for e, w in zip(self.exprs, self.folded_walks)]
+        element = accumulate.element_params(self.ins, [not any(w) for w in self.folded_walks[len(outs):]])
+        self.per_element = [any(w) or accumulate.reads_elements(e, element) for e, w in zip(self.exprs, self.folded_walks)]
         inner, across = self.folded_walks[main][-1], self.kept_walks[main][-1] if self.kept else 0
         self.across = bool(self.kept) and self.kept[-1] >= 8 and (0 < across < inner or (across and self.extent < 8))
         self.cost = max(1, E.work(self.exprs) // 4)
@@ -124,7 +124,7 @@ class _Geometry:
         """Into how many pieces each row should be cut."""
         threads = native.parts_for(self.rows * self.extent * self.cost, GRAIN)
         units = self.rows if not self.across else (self.rows // self.kept[-1]) * -(-self.kept[-1] // COLUMNS)
-        if threads == 1 or units >= threads or any(self.per_element) or not fold_text.splittable(self.exprs, self.ins):
+        if threads == 1 or units >= threads or any(self.per_element) or not accumulate.splittable(self.exprs, self.ins):
             return 1
         return max(1, min(4 * threads // units, self.folded[0], self.rows * self.extent // CHUNK))
 
@@ -179,7 +179,7 @@ def _split(geometry, pieces, result_bytes) -> FoldPlan:
         parts = [n] if not n.op.startswith("rarg") else [E.node("rmax" if n.op == "rargmax" else "rmin", n.args[0]), n]
         places = []
         for part in parts:
-            dtype = dtypes.names()[fold_text.total_type(part, g.ins)]
+            dtype = dtypes.names()[accumulate.total_type(part, g.ins)]
             layout = Layout.of(row_shape, [s * pieces for s in Layout.contiguous(row_shape).strides])
             exprs.append(part)
             outs.append((dtype, layout))
@@ -198,7 +198,7 @@ def _split(geometry, pieces, result_bytes) -> FoldPlan:
     first = _Geometry(exprs, g.dims, outs, g.ins)
     assert first.folded[0] == g.folded[0] and first.across == g.across, "the pieces are cut as they were counted"
     first_desc = first.descriptor(pieces=pieces, piece_strides=[d.itemsize for d, _ in outs])
-    second_exprs = [fold_text.substitute(e, replaced) for e in g.exprs]
+    second_exprs = [accumulate.substitute(e, replaced) for e in g.exprs]
     second_outs = [(d, Layout.of([*layout.shape, 1], [*layout.strides, 0])) for d, layout in g.outs]
     second = _Geometry(second_exprs, [len(row_shape)], second_outs, ins2)
     return FoldPlan(first_desc, second.descriptor(result_bytes, extent=g.extent), size, offsets, len(g.outs), kept)
