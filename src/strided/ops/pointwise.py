@@ -30,6 +30,7 @@ _add_scaled = Pointwise("add", lambda x, y, a: x + y * a, 3, node="Add")
 _sub_scaled = Pointwise("sub", lambda x, y, a: x - y * a, 3, node="Sub")
 pointwise("atan2", lambda y, x: E.atan2(y, x), kind="float", aliases=("arctan2",))
 pointwise("hypot", lambda x, y: E.hypot(x, y))
+_heaviside = pointwise("heaviside", lambda x, v: E.where(x == 0, v, E.where(x > 0, 1, 0)))
 pointwise("copysign", lambda x, y: E.copysign(x, y), kind="float")
 pointwise("maximum", lambda x, y: E.maximum(x, y), inplace=False)
 pointwise("minimum", lambda x, y: E.minimum(x, y), inplace=False)
@@ -44,10 +45,17 @@ pointwise("positive", lambda x: x, inplace=False)
 
 # ---- functions of one element -------------------------------------------------------------------------------------------------
 
+_ALIASES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+_NODES = {"log1p": "Log1P", "expm1": "Expm1"}
+_rounded_square = lambda x: E.fma(x, x, -0.0)  # x*x as a number of its own: fused into 1 - x*x it would be more exact than PyTorch's near 1
+_GRADIENTS = {
+    "asin": (lambda g, x, y: g * E.rsqrt(1 - _rounded_square(x)),),
+    "acos": (lambda g, x, y: -g * E.rsqrt(1 - _rounded_square(x)),),
+    "atanh": (lambda g, x, y: g / (1 - _rounded_square(x)),),
+}
 for _name in "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc".split():
-    _alias = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}.get(_name)
-    _node = {"log1p": "Log1P", "expm1": "Expm1"}.get(_name, "")
-    pointwise(_name, eval(f"lambda x: E.{_name}(x)", {"E": E}), kind="float", aliases=(_alias,) if _alias else (), node=_node)  # fmt: skip
+    _alias = (_ALIASES[_name],) if _name in _ALIASES else ()
+    pointwise(_name, eval(f"lambda x: E.{_name}(x)", {"E": E}), kind="float", aliases=_alias, node=_NODES.get(_name, ""), gradient=_GRADIENTS.get(_name))
 pointwise("erfinv", lambda x: E.erfinv(x), kind="float")
 pointwise("sqrt", lambda x: E.sqrt(x), kind="float", gradient=(lambda g, x, y: g / (2 * y),))
 pointwise("rsqrt", lambda x: E.rsqrt(x), kind="float", gradient=(lambda g, x, y: -0.5 * g * (y * y * y),))
@@ -56,7 +64,9 @@ pointwise("sigmoid", lambda x: E.sigmoid(x), kind="float", aliases=("expit",), g
 pointwise("floor", lambda x: E.floor(x))
 pointwise("ceil", lambda x: E.ceil(x))
 pointwise("trunc", lambda x: E.trunc(x), aliases=("fix",))
-pointwise("round", lambda x: E.round(x))
+_round = pointwise("round", lambda x: E.round(x))
+_round_places = Pointwise("round", lambda x, t: E.round(x * t) / t, 2, node="Round")  # t = 10^decimals
+_round_tens = Pointwise("round", lambda x, t: E.round(x / t) * t, 2, node="Round")  # t = 10^-decimals
 pointwise("frac", lambda x: x - E.trunc(x))
 pointwise("deg2rad", lambda x: x * (math.pi / 180), kind="float")
 pointwise("rad2deg", lambda x: x * (180 / math.pi), kind="float")
@@ -217,6 +227,70 @@ for _name, _op in (("add", _add_scaled), ("sub", _sub_scaled)):
     _entry.call = _call
 TABLE["sub"].aliases = ("subtract",)
 TABLE["sub_"].aliases = ("subtract_",)
+
+
+def _with_decimals() -> None:
+    """round(decimals=n) rounds to n decimal places (tens, hundreds, … for n < 0); without it the call is the plain operator's."""
+    entry = TABLE["round"]
+    fast, fast_ = entry.call, entry.inplace
+
+    def choose(input, decimals):
+        if not input.is_floating_point():
+            raise NotImplementedError(f"\"round_cpu\" not implemented for '{input.dtype.scalar_name}': decimals are for floating-point tensors, convert with x.float()")
+        return (_round_places if decimals > 0 else _round_tens), float(10 ** abs(decimals))
+
+    def round(input, *, decimals=0, out=None):
+        if decimals:
+            op, scale = choose(input, decimals)
+            return op(input, scale) if out is None else _write("round", out, op(input, scale))
+        return fast(input) if out is None else fast(input, out=out)
+
+    def round_(input, *, decimals=0):
+        if decimals:
+            op, scale = choose(input, decimals)
+            return op.into(input, scale)
+        return fast_(input)
+
+    round.pointwise = fast.pointwise  # type: ignore[attr-defined]
+    entry.call, entry.inplace, TABLE["round_"].call = round, round_, round_
+
+
+_with_decimals()
+
+
+def _same_dtype(name: str) -> None:
+    """heaviside takes operands of one dtype only."""
+    entry, inner = TABLE[name], TABLE[name + "_"]
+
+    def guarded(function):
+        def call(input, values, **kwargs):
+            if isinstance(input, Tensor) and isinstance(values, Tensor) and input.dtype is not values.dtype:
+                raise RuntimeError(f"{name} is not yet implemented for tensors with different dtypes.")
+            return function(input, values, **kwargs)
+
+        call.__name__ = call.__qualname__ = function.__name__
+        return call
+
+    entry.call = guarded(entry.call)
+    inner.call = entry.inplace = guarded(inner.call)
+
+
+_same_dtype("heaviside")
+
+
+@operator("float_power", out=True)
+def float_power(input, exponent):
+    """input ** exponent, computed in float64; either may be a number."""
+    return TABLE["pow"].call(*[TABLE["to"].call(o, dtypes.float64) if isinstance(o, Tensor) else float(o) for o in _as_operands(input, exponent)])
+
+
+@operator("float_power_", function=False)
+def float_power_(input, exponent):
+    """In-place form of `float_power`: for float64 tensors."""
+    if input.dtype is not dtypes.float64:
+        raise RuntimeError(f"the base given to float_power_ has dtype {input.dtype.scalar_name} but the operation's result requires dtype Double")
+    (exponent,) = _as_operands(exponent)
+    return _pow.into(input, TABLE["to"].call(exponent, dtypes.float64) if isinstance(exponent, Tensor) else float(exponent))
 
 
 def _with_flops(op):
@@ -577,3 +651,4 @@ def _inplace_dunder(call):
 
 
 _install_dunders()
+Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
