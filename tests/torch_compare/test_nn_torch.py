@@ -125,11 +125,7 @@ def test_images():
     for mode in ("bilinear", "nearest"):
         for padding in ("zeros", "border", "reflection"):
             for align in (True, False):
-                image, grid, options = R(2, 3, 6, 7), R(2, 4, 5, 2) * 1.5, {"mode": mode, "padding_mode": padding, "align_corners": align}
-                if mode == "nearest":  # no gradient reaches the grid (PyTorch's is zero)
-                    same(F.grid_sample(ours(image), ours(grid), **options), TF.grid_sample(image, grid, **options))
-                else:
-                    compare("grid_sample", image, grid, **options)
+                compare("grid_sample", R(2, 3, 6, 7), R(2, 4, 5, 2) * 1.5, mode=mode, padding_mode=padding, align_corners=align)
     for align in (True, False):
         compare("affine_grid", R(2, 2, 3), (2, 3, 4, 5), align_corners=align)
     compare("pixel_shuffle", R(2, 12, 3, 4), 2)
@@ -332,6 +328,21 @@ def test_other_modules():
     module(lambda n: n.Conv3d(2, 4, 2), R(1, 2, 4, 4, 4))
     module(lambda n: n.Dropout1d(), R(2, 8, 9))
     module(lambda n: n.AvgPool1d(2), R(2, 8, 9))
+
+
+def test_less_common_modules():
+    x, indices = TF.max_pool2d(R(2, 4, 8, 8), 2, return_indices=True)
+    module(lambda n: n.MaxUnpool2d(2), x, indices)
+    module(lambda n: n.LPPool3d(2, 2), R(1, 2, 4, 4, 4).abs())
+    module(lambda n: n.MultiLabelMarginLoss(), R(2, 5), torch.tensor([[3, 0, -1, 1, 2], [0, 1, 2, -1, -1]]))
+    scores, targets = R(12, 3, 5).log_softmax(2), torch.tensor([[1, 2, 2], [3, 3, 0], [4, 1, 2]])
+    for reduction in ("mean", "sum", "none"):
+        module(lambda n: n.CTCLoss(reduction=reduction), scores, targets, torch.tensor([12, 9, 12]), torch.tensor([3, 2, 1]))
+    compare("linear_cross_entropy", R(4, 6), R(5, 6), torch.tensor([0, 4, 1, 2]))
+    for padding in ("zeros", "border", "reflection"):
+        compare("grid_sample", R(2, 3, 6, 7), R(2, 4, 5, 2), mode="bicubic", padding_mode=padding, align_corners=False)
+        compare("grid_sample", R(2, 3, 4, 6, 7), R(2, 4, 5, 2, 3), padding_mode=padding, align_corners=True)
+    compare("pad", R(1, 3, 4, 4), (-1, 1, -2, 1), mode="circular")
 
 
 ATTENTION = [{}, {"add_bias_kv": True}, {"add_zero_attn": True}, {"bias": False}, {"kdim": 6, "vdim": 5}, {"batch_first": True}, {"dropout": 0.3}]

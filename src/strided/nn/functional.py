@@ -45,7 +45,7 @@ FAMILIES = {
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss gaussian_nll_loss "
         "hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss "
-        "multilabel_soft_margin_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss "
+        "ctc_loss linear_cross_entropy multilabel_margin_loss multilabel_soft_margin_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss "
         "triplet_margin_with_distance_loss"
     ),
     "normalization": "batch_norm group_norm instance_norm local_response_norm",
@@ -53,7 +53,7 @@ FAMILIES = {
     "pooling": (
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d "
         "adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d max_pool1d max_pool2d "
-        "max_pool3d"
+        "max_pool3d max_unpool1d max_unpool2d max_unpool3d lp_pool3d"
     ),
     "vision": (
         "affine_grid channel_shuffle grid_sample interpolate pixel_shuffle pixel_unshuffle upsample "

@@ -1,4 +1,6 @@
 """Sums, means and maxima of embedding rows by bag."""
+import warnings
+
 from ... import ops
 from ...ops import embedding
 
@@ -20,6 +22,13 @@ def embedding_bag(
 
     mode: "sum" | "mean" | "max". Rows at `padding_idx` do not count; an empty bag gives zeros.
     """
+    if not weight.is_floating_point() and input.is_floating_point():
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
+            "and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        input, weight = weight, input
     if max_norm is not None or scale_grad_by_freq or sparse:
         raise NotImplementedError(
             "embedding_bag: max_norm, scale_grad_by_freq and sparse gradients are not supported; leave them at their defaults"

@@ -72,6 +72,8 @@ def batch_norm(
 
     input [N, C, ..]. The batch variance divides by n, the running one takes the unbiased one.
     """
+    if input.numel() == 0:
+        return input.clone() if weight is None or input.dim() < 2 else _affine(input, weight, bias)
     if training:
         return _over_batch(input, running_mean, running_var, weight, bias, momentum, float(eps))
     if running_mean is None or running_var is None:

@@ -30,6 +30,10 @@ def pad(input, pad, mode="constant", value=None):
         )
     for i in range(dims):
         before, after = pad[2 * i], pad[2 * i + 1]
+        if mode == "circular" and min(before, after) < 0:  # what is cropped away is not wrapped around either
+            d = input.dim() - 1 - i
+            start, end = max(-before, 0), input.size(d) - max(-after, 0)
+            input, before, after = input.narrow(d, start, max(end - start, 0)), max(before, 0), max(after, 0)
         if before or after:
             input = _repeat_edges(input, input.dim() - 1 - i, before, after, mode)
     return input

@@ -100,6 +100,37 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
+    kernel = tuple_of(kernel_size, n)
+    stride = kernel if stride is None else tuple_of(stride, n)
+    padding = tuple_of(padding, n)
+    if indices.shape != input.shape:
+        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+    sizes = [(size - 1) * s + k - 2 * p for size, k, s, p in zip(input.shape[-n:], kernel, stride, padding)]
+    if output_size is not None:
+        wanted = tuple(output_size)[-n:]
+        if any(not size - s < w < size + s for w, size, s in zip(wanted, sizes, stride)):
+            raise ValueError(f'invalid output_size "{wanted}" (each size must be within stride {stride} of {sizes})')
+        sizes = list(wanted)
+    flat = ops.zeros(*input.shape[:-n], math.prod(sizes), dtype=input.dtype, device=input.device)
+    return flat.scatter(-1, indices.flatten(-n), input.flatten(-n)).unflatten(-1, sizes)  # [.., sizes..]
+
+
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts each element where `max_pool1d` with return_indices found it; zeros elsewhere."""
+    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts each element where `max_pool2d` with return_indices found it; zeros elsewhere."""
+    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts each element where `max_pool3d` with return_indices found it; zeros elsewhere."""
+    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+
+
 def _avg_pool(n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override=None):
     name = f"avg_pool{n}d"
     kernel, stride, padding, dilation, outs = _sizes(input, n, kernel_size, stride, padding, 1, ceil_mode, name)
@@ -155,6 +186,11 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(Σ x^p)^(1/p) of each window of the last two dimensions."""
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(Σ x^p)^(1/p) of each window of the last three dimensions."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def _lp_pool(n, input, p, kernel_size, stride, ceil_mode):

@@ -1,4 +1,5 @@
 """Resampling of images: interpolate, grid_sample, affine_grid, and the shuffles between pixels and channels."""
+import itertools
 import math
 
 from ... import ops
@@ -109,22 +110,26 @@ def _linear(places):
     return [(0, [1 - f for f in fractions]), (1, fractions)]
 
 
+_A = -0.75  # Keys' cubic convolution
+
+
+def _near(d):
+    """The cubic weight at a distance below one."""
+    return ((_A + 2) * d - (_A + 3)) * d * d + 1
+
+
+def _far(d):
+    """The cubic weight at a distance between one and two."""
+    return ((_A * d - 5 * _A) * d + 8 * _A) * d - 4 * _A
+
+
 def _cubic(places):
-    """Keys' cubic convolution with a = −0.75."""
-    a = -0.75
-
-    def near(d):
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d):
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-
     f = [p - math.floor(p) for p in places]
     return [
-        (-1, [far(t + 1) for t in f]),
-        (0, [near(t) for t in f]),
-        (1, [near(1 - t) for t in f]),
-        (2, [far(2 - t) for t in f]),
+        (-1, [_far(t + 1) for t in f]),
+        (0, [_near(t) for t in f]),
+        (1, [_near(1 - t) for t in f]),
+        (2, [_far(2 - t) for t in f]),
     ]
 
 
@@ -162,54 +167,82 @@ def _axis(count, align_corners, like):
 
 @operator("grid_sample", function=False, method=False, namespace="nn.functional", autocast="float32")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """Values of [N, C, H, W] at the places [N, Ho, Wo, 2] (x, y in −1..1) → [N, C, Ho, Wo].
+    """Values of [N, C, H, W] at the places [N, Ho, Wo, 2] (x, y in −1..1) → [N, C, Ho, Wo]; likewise [N, C, D, H, W] at [.., 3] (x, y, z).
 
-    mode: bilinear | nearest; padding_mode: zeros | border | reflection.
+    mode: bilinear | nearest | bicubic (4-D only); padding_mode: zeros | border | reflection.
     """
-    if mode not in ("bilinear", "nearest") or input.dim() != 4:
-        raise NotImplementedError(f"grid_sample: mode='{mode}' on {input.dim()}-D input is not supported; use bilinear or nearest on 4-D")
-    height, width = input.shape[2:]
-    x = _pixel(grid[..., 0], width, align_corners, padding_mode)  # [N, Ho, Wo]
-    y = _pixel(grid[..., 1], height, align_corners, padding_mode)
-    if mode == "nearest":
-        return _at(input, y.round(), x.round())
-    left, top = x.floor().detach(), y.floor().detach()
-    out = 0
-    for dy in (0, 1):
-        for dx in (0, 1):
-            weight = (1 - (y - (top + dy)).abs()) * (1 - (x - (left + dx)).abs())  # [N, Ho, Wo]
-            out = out + _at(input, top + dy, left + dx) * weight.unsqueeze(1)
-    return out
-
-
-def _pixel(place, size, align_corners, padding_mode):
-    """−1..1 → pixel positions, moved inside by the padding mode."""
-    pixel = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
-    if padding_mode == "border":
-        return pixel.clamp(0, size - 1)
-    if padding_mode == "reflection":
-        low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
-        span = max(high - low, 1e-12)
-        distance = (pixel - low).abs()
-        turns = (distance / span).floor()
-        within = distance - turns * span
-        return ops.where(turns % 2 == 0, within + low, high - within).clamp(0, size - 1)
-    if padding_mode != "zeros":
+    n = input.dim() - 2
+    if n not in (2, 3) or grid.dim() != n + 2 or grid.size(-1) != n or grid.size(0) != input.size(0):
+        raise RuntimeError(
+            "grid_sampler(): expected grid and input to have same batch size and grid to have size "
+            f"{n} in last dimension, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+    if padding_mode not in ("zeros", "border", "reflection"):
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
             f"but got: '{padding_mode}'"
         )
-    return pixel
+    if mode == "bicubic" and n == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    taps = []  # for each dimension of the image: [(whole positions, weights)], each [N, Ho, Wo]
+    for d, size in enumerate(input.shape[2:]):
+        pixel = _pixel(grid[..., n - 1 - d], size, align_corners)
+        taps.append(_grid_taps(pixel, size, mode, padding_mode, align_corners))
+    out = 0
+    for chosen in itertools.product(*taps):
+        weight = chosen[0][1]
+        for _, w in chosen[1:]:
+            weight = weight * w
+        out = out + _at(input, [place for place, _ in chosen]) * weight.unsqueeze(1)
+    return out
 
 
-def _at(input, y, x):
-    """input [N, C, H, W] at whole positions [N, Ho, Wo], zero outside → [N, C, Ho, Wo]."""
-    height, width = input.shape[2:]
-    inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
-    flat = (y.clamp(0, height - 1) * width + x.clamp(0, width - 1)).long()  # [N, Ho, Wo]
-    index = flat.flatten(1).unsqueeze(1).expand(-1, input.size(1), -1)  # [N, C, Ho·Wo]
-    values = input.flatten(2).gather(2, index).unflatten(2, flat.shape[1:])
-    return values * inside.unsqueeze(1)
+def _pixel(place, size, align_corners):
+    """−1..1 → pixel positions."""
+    return (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
+
+
+def _grid_taps(pixel, size, mode, padding_mode, align_corners):
+    """Which pixels of one dimension count at each place, and how much."""
+    if mode == "bicubic":  # the padding moves every tap by itself
+        start = pixel.floor().detach()
+        f = pixel - start
+        moved = [_inside(start + k, size, padding_mode, align_corners) for k in (-1, 0, 1, 2)]
+        return list(zip(moved, (_far(f + 1), _near(f), _near(1 - f), _far(2 - f))))
+    pixel = _inside(pixel, size, padding_mode, align_corners)
+    if mode == "nearest":
+        place = pixel.round()  # its gradient is zero, and so is the grid's
+        return [(place.detach(), 1 + (place - place.detach()).nan_to_num(0.0, 0.0, 0.0))]
+    start = pixel.floor().detach()
+    return [(start, start + 1 - pixel), (start + 1, pixel - start)]
+
+
+def _inside(pixel, size, padding_mode, align_corners):
+    """Positions moved into the image by the padding mode."""
+    if padding_mode == "zeros":
+        return pixel
+    if padding_mode == "border":
+        return pixel.clamp(0, size - 1)
+    low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
+    span = max(high - low, 1e-12)
+    distance = (pixel - low).abs()
+    turns = (distance / span).floor()
+    within = distance - turns * span
+    return ops.where(turns % 2 == 0, within + low, high - within).clamp(0, size - 1)
+
+
+def _at(input, places):
+    """input [N, C, sizes..] at whole positions (one [N, Ho, Wo] a dimension), zero outside → [N, C, Ho, Wo]."""
+    flat, inside = 0, None
+    for place, size in zip(places, input.shape[2:]):
+        fits = (place >= 0) & (place < size)
+        inside = fits if inside is None else inside & fits
+        flat = flat * size + place.clamp(0, size - 1)
+    shape = flat.shape[1:]
+    index = flat.long().flatten(1).unsqueeze(1).expand(-1, input.size(1), -1)  # [N, C, Ho·Wo]
+    return input.flatten(2).gather(2, index).unflatten(2, shape) * inside.unsqueeze(1)
 
 
 # ---- shuffles ---------------------------------------------------------------------------------

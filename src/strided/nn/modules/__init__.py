@@ -19,12 +19,12 @@ FAMILIES = {
     "loss": (
         "L1Loss MSELoss SmoothL1Loss HuberLoss NLLLoss CrossEntropyLoss BCELoss BCEWithLogitsLoss KLDivLoss "
         "PoissonNLLLoss GaussianNLLLoss CosineEmbeddingLoss MarginRankingLoss HingeEmbeddingLoss "
-        "SoftMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss TripletMarginLoss "
+        "SoftMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss MultiLabelMarginLoss CTCLoss TripletMarginLoss "
         "TripletMarginWithDistanceLoss"
     ),
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "pooling": (
-        "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d AdaptiveAvgPool1d "
+        "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d AdaptiveAvgPool1d "
         "AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d"
     ),
     "padding": (

@@ -207,6 +207,27 @@ class MultiMarginLoss(_WeightedLoss):
         )
 
 
+class MultiLabelMarginLoss(_Loss):
+    """Hinge loss of every target against every other class."""
+
+    def forward(self, input, target):
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class CTCLoss(_Loss):
+    """Connectionist temporal classification: −log of the probability of all alignments."""
+
+    def __init__(self, blank=0, reduction="mean", zero_infinity=False):
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(self, log_probs, targets, input_lengths, target_lengths):
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )
+
+
 class TripletMarginLoss(_Loss):
     """max(0, d(anchor, positive) − d(anchor, negative) + margin)."""
 

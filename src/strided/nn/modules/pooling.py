@@ -113,7 +113,7 @@ class _LPPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input):
-        function = (F.lp_pool1d, F.lp_pool2d)[self.n - 1]
+        function = (F.lp_pool1d, F.lp_pool2d, F.lp_pool3d)[self.n - 1]
         return function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self):
@@ -132,6 +132,47 @@ class LPPool2d(_LPPool):
     """The p-norm of each window of [N, C, H, W]."""
 
     n = 2
+
+
+class LPPool3d(_LPPool):
+    """The p-norm of each window of [N, C, D, H, W]."""
+
+    n = 3
+
+
+class _MaxUnpool(Module):
+    n = 0
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        self.kernel_size = tuple_of(kernel_size, self.n)
+        self.stride = tuple_of(kernel_size if stride is None else stride, self.n)
+        self.padding = tuple_of(padding, self.n)
+
+    def forward(self, input, indices, output_size=None):
+        function = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self.n - 1]
+        return function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """The partial inverse of MaxPool1d."""
+
+    n = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """The partial inverse of MaxPool2d."""
+
+    n = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """The partial inverse of MaxPool3d."""
+
+    n = 3
 
 
 class _AdaptiveAvgPool(Module):
