@@ -9,7 +9,7 @@ One generator for every host: vector width and tile are parameters (`Tile`). Whi
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .gemm_text import SIZES, TYPES, Function, is_float, module, vector
 
@@ -22,8 +22,7 @@ STACK = 32768  # bytes of scratch up to which no allocation is made
 BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of A, B, C, I
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """Register tile and what the host can do. `heights`: the tallest first; shorter ones serve the last rows."""
 
     width: int  # lanes of a vector of the accumulator's type
@@ -38,8 +37,7 @@ class Tile:
         return self.width * self.vectors
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """What one compiled kernel is specialised on. `epilogue`: "" (none), "scale" (alpha), "add" (alpha, beta and an input)."""
 
     a: str

@@ -5,8 +5,8 @@ into a recipe of such steps.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 from ..autograd import backward, no_grad, record, tracking
 from ..dispatch import PlanCache
@@ -215,8 +215,7 @@ def multi_dot(tensors, *, out=None):
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass
-class Step:
+class Step(NamedTuple):
     """Contracts the running result with the next operand. Dimensions to sum first, orders to permute to, shapes to view as, then the result's shape."""
 
     multiply: bool  # nothing to sum over: an elementwise product
@@ -231,12 +230,17 @@ class Step:
     cost: int
 
 
-@dataclass
 class Recipe:
-    diagonals: list  # for each operand: pairs of dimensions to replace by their diagonal
-    steps: list = field(default_factory=list)
-    total: list = field(default_factory=list)  # dimensions to sum at the end (one operand only)
-    order: list | None = None
+    """diagonals: for each operand, pairs of dimensions to replace by their diagonal. total: dimensions to sum at the end (one operand only).
+
+    order: how to permute the result at last, None where it is right already.
+    """
+
+    def __init__(self) -> None:
+        self.diagonals: list[list[tuple[int, int]]] = []
+        self.steps: list[Step] = []
+        self.total: list[int] = []
+        self.order: list[int] | None = None
 
     @property
     def flops(self) -> int:
@@ -328,7 +332,7 @@ def _recipe(equation: str, operands) -> Recipe:
 
 def _work_out(equation: str, shapes) -> Recipe:
     inputs, output, sizes = _labels(equation, shapes)
-    recipe = Recipe([])
+    recipe = Recipe()
     held = []  # labels and sizes of each operand once diagonals are taken
     for labels, shape in zip(inputs, shapes):
         labels, shape, pairs = list(labels), list(shape), []
