@@ -8,6 +8,7 @@ from . import (
     composite,
     counting,
     create,
+    differences,
     elementwise,
     floating,
     gamma,

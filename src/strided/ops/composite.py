@@ -32,7 +32,7 @@ def cdist(x1, x2, p=2.0, compute_mode=None):
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     difference = _call("sub")(x1.unsqueeze(-2), x2.unsqueeze(-3))  # [*, P, R, M]
-    return _call("linalg.vector_norm" if "linalg.vector_norm" in TABLE else "norm")(difference, p, -1)
+    return _call("vector_norm")(difference, p, -1)
 
 
 @operator("fill_diagonal_", function=False)
@@ -67,25 +67,36 @@ def is_same_size(input, other):
     return input.shape == other.shape
 
 
-@operator("trapezoid", method=False, aliases=("trapz",))
-def trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The integral of y along `dim` by the trapezoidal rule, at points x or dx apart (default 1)."""
+def _trapezoids(y, x, dx, dim):
+    """The area over each step along `dim`: [.., n, ..] -> [.., n - 1, ..]"""
     n = y.shape[dim]
     left, right = y.narrow(dim, 0, max(n - 1, 0)), y.narrow(dim, min(1, n), max(n - 1, 0))
     if x is None:
-        return ((left + right) * ((1 if dx is None else dx) / 2)).sum(dim)
+        return (left + right) * ((1 if dx is None else dx) / 2)
     steps = x.diff(dim=dim if x.ndim > 1 else -1)
     if x.ndim == 1 and y.ndim > 1:
         shape = [1] * y.ndim
         shape[dim] = steps.shape[0]
         steps = steps.view(shape)
-    return ((left + right) * steps / 2).sum(dim)
+    return (left + right) * steps / 2
+
+
+@operator("trapezoid", method=False, aliases=("trapz",))
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of y along `dim` by the trapezoidal rule, at points x or dx apart (default 1)."""
+    return _trapezoids(y, x, dx, dim).sum(dim)
+
+
+@operator("cumulative_trapezoid", method=False)
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The running integral of y along `dim` by the trapezoidal rule. [.., n, ..] -> [.., n - 1, ..]"""
+    return _trapezoids(y, x, dx, dim).cumsum(dim)
 
 
 @operator("cosine_similarity", method=False)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1·x2 / (|x1| |x2|) along `dim`, each length at least eps."""
-    norm = _call("linalg.vector_norm" if "linalg.vector_norm" in TABLE else "norm")
+    norm = _call("vector_norm")
     a, b = norm(x1, 2, dim, True).clamp(min=eps), norm(x2, 2, dim, True).clamp(min=eps)
     return ((x1 / a) * (x2 / b)).sum(dim)
 
