@@ -107,7 +107,7 @@ def get(x: Tensor, dims: tuple[int, ...], indices: tuple[Tensor, ...], describe=
 
 
 def _plan_get(x, dims, indices, wrap_negative):
-    device = errors.check_devices("index", [x, *indices])
+    device = x.device if x.is_meta else errors.check_devices("index", [x, *indices])  # shapes alone: indices may stay where they are
     walk = Walk(x.spec, dims, tuple([i.spec for i in indices]))
     layout = Layout.contiguous(walk.shape)
     spec = Spec.of(layout, x.dtype, device)
@@ -133,9 +133,9 @@ def put(op: str, x: Tensor, dims: tuple[int, ...], indices: tuple[Tensor, ...], 
 
 def _plan_put(op, x, dims, indices, values, wrap_negative):
     walk, source = check_fits(x, dims, indices, values)
-    errors.check_devices("index_put_", [x, *indices])
     if x.is_meta or not source.numel:
         return None, walk.extents
+    errors.check_devices("index_put_", [x, *indices])
     return K.build_indexed(op, x.dtype, walk.shape, walk.strides, source.strides, walk.indices, wrap=wrap_negative), walk.extents
 
 
