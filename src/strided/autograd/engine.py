@@ -7,15 +7,18 @@ made last goes first. Which operators a gradient is made of is the nodes' busine
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from sys import getrefcount
 from threading import RLock
 
-import strided.dispatch as dispatch
 from strided.autograd import anomaly
 from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
 from strided.autograd.modes import STATE
-from strided.tensor import Tensor, empty, wrap
+from strided.dispatch import CONTEXT, HOOKS, PlanCache, run
+from strided.kernels.expr import param
+from strided.kernels.map import build_map
+from strided.layout import Layout
+from strided.tensor import Spec, Tensor, empty, wrap
 
 
 def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=None, accumulate=True) -> list | None:
@@ -25,20 +28,22 @@ def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=
     is added to; without it, their gradients are returned, None where nothing arrived.
     """
     roots = []
-    for number, (tensor, grad) in enumerate(zip(tensors, grads)):
+    for tensor, grad in zip(tensors, grads):
         edge = tensor if isinstance(tensor, tuple) else gradient_edge(tensor)
         if edge is None:
-            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn")
         roots.append((edge[0], edge[1], grad))
-    wanted = None if inputs is None else [_input_edge(x, accumulate) for x in inputs]
-    run = _Run(roots, retain_graph, wanted, accumulate)
-    before = STATE.grad_enabled, STATE.run, dispatch.CONTEXT.phase
-    STATE.grad_enabled, STATE.run, dispatch.CONTEXT.phase = create_graph, run, "backward"
+    this = _Run(roots, retain_graph)
+    if inputs is not None:
+        this.restrict([_input_edge(x, accumulate) for x in inputs], accumulate)
+    state, context = STATE, CONTEXT
+    before = state.grad_enabled, state.run, context.phase
+    state.grad_enabled, state.run, context.phase = create_graph, this, "backward"
     try:
-        run.loop(roots)
+        this.loop(roots)
     finally:
-        STATE.grad_enabled, STATE.run, dispatch.CONTEXT.phase = before
-    return None if wanted is None else run.results()
+        state.grad_enabled, state.run, context.phase = before
+    return None if inputs is None else this.results()
 
 
 def _input_edge(x, accumulate: bool):
@@ -55,25 +60,25 @@ def _input_edge(x, accumulate: bool):
 class _Run:
     """One pass over a graph: the gradients on their way, and which nodes matter."""
 
-    def __init__(self, roots, retain_graph: bool, wanted, accumulate: bool):
+    __slots__ = ("retain_graph", "buffers", "owned", "uses", "needed", "captures", "terminal", "wanted", "__weakref__")
+
+    def __init__(self, roots, retain_graph: bool):
         self.retain_graph = retain_graph
         self.buffers: dict[Node, list] = {}  # node -> gradient of each output, None where none has arrived
-        self.owned: set[tuple[Node, int]] = set()  # sums made here, which may be added to in place
-        self.uses = _count_uses([root[0] for root in roots])  # node -> uses of its outputs that have not delivered yet
+        self.owned: set[tuple[Node, int]] | None = None  # sums made here, which may be added to in place
+        self.uses = _count_uses(roots)  # node -> uses of its outputs that have not delivered yet
         self.needed: set[Node] | None = None  # nodes on a path to a wanted input; None: all
-        self.captures: dict[Node, dict[int, object]] = {}  # node -> {output number: its total gradient}
-        self.terminal: set[Node] = set()  # captured nodes that need not run themselves
-        self.wanted = wanted
-        if wanted is not None:
-            self.restrict(accumulate)
+        self.captures: dict[Node, dict[int, object]] | None = None  # node -> {output number: its total gradient}
+        self.terminal: set[Node] | None = None  # captured nodes that need not run themselves
+        self.wanted = None
 
-    def restrict(self, accumulate: bool) -> None:
+    def restrict(self, wanted: list, accumulate: bool) -> None:
         """Follow only paths from the roots to the wanted edges."""
-        for node, number, *_ in self.wanted:
+        self.wanted, self.captures, self.terminal = wanted, {}, set()
+        for node, number, *_ in wanted:
             if not (accumulate and type(node) is AccumulateGrad):
                 self.captures.setdefault(node, {})[number] = None
-        targets = {edge[0] for edge in self.wanted}
-        self.needed = set(targets)
+        self.needed = {edge[0] for edge in wanted}
         for node in sorted(self.uses, key=lambda node: node.seq):  # a node is made after the nodes its inputs came from
             if any(edge is not None and edge[0] in self.needed for edge in node.edges):
                 self.needed.add(node)
@@ -97,27 +102,39 @@ class _Run:
             return
         if slots[number] is None:
             slots[number] = grad
-        elif (node, number) in self.owned and not STATE.grad_enabled:
+            return
+        if self.owned is None:
+            self.owned = set()
+        if (node, number) in self.owned and not STATE.grad_enabled:
             slots[number].add_(grad)
         else:
             slots[number] = slots[number] + grad
             self.owned.add((node, number))
 
     def loop(self, roots) -> None:
-        put, uses, needed, buffers, captures = self.put, self.uses, self.needed, self.buffers, self.captures
-        heap: list[tuple[int, Node]] = []
+        uses, needed, buffers, captures, retain_graph = self.uses, self.needed, self.buffers, self.captures, self.retain_graph
+        heap: list[tuple[int, Node]] = []  # ready nodes, the one made last first
+        ready = None  # one more of them: while it is the only one, as in a chain, the heap is not needed
         for node, number, grad in roots:
             if needed is None or node in needed:
-                put(node, number, grad)
+                self.put(node, number, grad)
                 if not uses[node]:
                     uses[node] = -1  # in line: a node given twice as a root runs once
                     heappush(heap, (-node.seq, node))
-        while heap:
-            node = heappop(heap)[1]
+        while True:
+            if ready is None:
+                if not heap:
+                    return
+                node = heappop(heap)[1]
+            elif heap:
+                node = heappushpop(heap, (-ready.seq, ready))[1]
+            else:
+                node = ready
+            ready = None
             grads = buffers.pop(node)
             if node.hooks is not None:
                 grads = _before(node, grads)
-            if captures and node in captures:
+            if captures is not None and node in captures:
                 self.capture(node, grads)
                 if node in self.terminal:
                     continue
@@ -125,34 +142,46 @@ class _Run:
                 accumulate(node, grads)
                 continue
             edges = node.edges
-            if needed is None:
-                node.needs = [edge is not None for edge in edges]
-            else:
+            if needed is not None:
                 node.needs = [edge is not None and edge[0] in needed for edge in edges]
-            results = self.apply(node, grads)
+            elif len(edges) == 2:
+                node.needs = edges[0] is not None, edges[1] is not None
+            else:
+                node.needs = [edge is not None for edge in edges]
+            grad = grads[0]
+            if grad is not None and len(grads) == 1 and node.hooks is None and not anomaly.enabled:  # `apply`, inline for the usual case
+                results = node.apply(grad)
+                if type(results) is not tuple or len(results) != len(edges):
+                    results = _counted(node, results)
+                if not retain_graph:
+                    node.release()
+            else:
+                results = self.apply(node, grads)
             grads = None
-            for index, edge in enumerate(edges):
+            for edge, grad in zip(edges, results):
                 if edge is None:
                     continue
                 target = edge[0]
                 if needed is not None and target not in needed:
                     continue
-                grad = results[index]
-                specs = target.specs
+                specs = target.specs if len(edge) == 2 else edge[2].spec
                 if type(specs) is tuple:
                     if grad is not None and grad.spec is not specs[edge[1]]:
-                        grad = conform(grad, specs[edge[1]], node, index)
-                    put(target, edge[1], grad)
+                        grad = conform(grad, specs[edge[1]], node, edge)
+                    self.put(target, edge[1], grad)
                 else:
                     if grad is not None and grad.spec is not specs:
-                        grad = conform(grad, specs, node, index)
+                        grad = conform(grad, specs, node, edge)
                     if target in buffers:
-                        put(target, 0, grad)
+                        self.put(target, 0, grad)
                     else:
                         buffers[target] = [grad]
                 left = uses[target] = uses[target] - 1
                 if not left:
-                    heappush(heap, (-target.seq, target))
+                    if ready is None:
+                        ready = target
+                    else:
+                        heappush(heap, (-target.seq, target))
             results = grad = None  # a gradient that only the buffers hold may become .grad without a copy
 
     def apply(self, node: Node, grads: list) -> tuple:
@@ -167,9 +196,7 @@ class _Run:
                 if anomaly.enabled:
                     anomaly.explain(node)
                 raise
-            if type(results) is not tuple:
-                results = tuple(results) if type(results) is list else (results,)
-            if len(results) != len(edges):
+            if type(results) is not tuple or len(results) != len(edges):
                 results = _counted(node, results)
             if node.hooks is not None and node.hooks.post:
                 results = _after(node, results, grads)
@@ -187,9 +214,9 @@ class _Run:
             numbers[number] = grads[number]
 
 
-def _count_uses(roots: list[Node]) -> dict[Node, int]:
+def _count_uses(roots) -> dict[Node, int]:
     """How often the outputs of each reachable node are used by the others: a node is ready when as many gradients (or None) have come."""
-    uses = dict.fromkeys(roots, 0)
+    uses = {root[0]: 0 for root in roots}
     stack = list(uses)
     while stack:
         for edge in stack.pop().edges:
@@ -206,12 +233,12 @@ def _count_uses(roots: list[Node]) -> dict[Node, int]:
 # ---- gradients that do not fit ------------------------------------------------------------------
 
 
-def conform(grad, spec, node: Node, index: int):
+def conform(grad, spec, node: Node, edge: tuple):
     """The gradient in the shape, dtype and device of what it is a gradient of: summed over broadcast dimensions, cast; else an error."""
     own = grad.spec
     if own.shape != spec.shape:
         if not _expandable(spec.shape, own.shape):
-            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - got {list(own.shape)} but expected shape compatible with {list(spec.shape)}")
+            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {_index(node, edge)} - got {list(own.shape)} but expected shape compatible with {list(spec.shape)}")
         grad = grad.sum_to_size(spec.shape)
     if own.dtype is not spec.dtype:
         if own.dtype.is_complex and not spec.dtype.is_complex:
@@ -219,8 +246,12 @@ def conform(grad, spec, node: Node, index: int):
         if grad.spec.dtype is not spec.dtype:
             grad = grad.to(spec.dtype)
     if own.device != spec.device:
-        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - expected device {spec.device} but got {own.device}")
+        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {_index(node, edge)} - expected device {spec.device} but got {own.device}")
     return grad
+
+
+def _index(node: Node, edge: tuple) -> int:
+    return next(number for number, other in enumerate(node.edges) if other is edge)
 
 
 def _expandable(shape, target) -> bool:
@@ -228,12 +259,14 @@ def _expandable(shape, target) -> bool:
     return offset >= 0 and all(size == 1 or size == target[offset + dim] for dim, size in enumerate(shape))
 
 
-def _counted(node: Node, results: tuple) -> tuple:
-    """Too few or too many gradients are an error, except that trailing None may be too many."""
+def _counted(node: Node, results) -> tuple:
+    """What a node returned as a tuple of one gradient an edge. Too few or too many are an error, except that trailing None may be too many."""
+    if type(results) is not tuple:
+        results = tuple(results) if type(results) is list else (results,)
     expected = len(node.edges)
-    if len(results) > expected and all(grad is None for grad in results[expected:]):
-        return results[:expected]
-    raise RuntimeError(f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)})")
+    if len(results) < expected or any(grad is not None for grad in results[expected:]):
+        raise RuntimeError(f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)})")
+    return results[:expected]
 
 
 # ---- leaves -------------------------------------------------------------------------------------
@@ -243,7 +276,7 @@ _ADDING = RLock()  # backward passes in several threads may meet at a leaf
 
 def accumulate(node: AccumulateGrad, grads: list) -> None:
     """Adds to the leaf's .grad: in place where grad mode is off; a first gradient nobody else holds is taken as it is."""
-    leaf = node.variable
+    leaf = node.reference()
     if leaf._hooks:
         grads[0] = _leaf_hooks(leaf, grads[0])
     given = (grads[0],) if node.hooks is not None and node.hooks.post else None
@@ -360,7 +393,7 @@ def _sequence_of(value) -> tuple:
     return tuple(value)
 
 
-def _make_grads(outputs: Sequence, grads: Sequence, batched: bool = False) -> list:
+def make_grads(outputs: Sequence, grads: Sequence, batched: bool = False) -> list:
     """The gradients to start from: those given, checked against the outputs; 1 for a scalar where none is given."""
     made = []
     for number, (out, grad) in enumerate(zip(outputs, grads)):
@@ -385,8 +418,22 @@ def _make_grads(outputs: Sequence, grads: Sequence, batched: bool = False) -> li
         elif not spec.dtype.is_floating_point:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {spec.dtype}")
         else:
-            made.append(empty(spec.shape, spec.dtype, spec.device).fill_(1))
+            made.append(_one(spec))
     return made
+
+
+_one_plans = PlanCache()
+
+
+def _one(spec: Spec) -> Tensor:
+    """A fresh 1 of the kind of a one-element tensor: the gradient of a result with respect to itself."""
+    if HOOKS.active or spec.is_meta:
+        return empty(spec.shape, spec.dtype, spec.device).fill_(1)
+    found = _one_plans.get(spec)
+    if found is None:
+        target = spec.with_layout(Layout.contiguous(spec.shape))
+        found = _one_plans.put(spec, (build_map(param(0), [(target.dtype, target.layout)], [("param", "f64")], result_bytes=target.nbytes), target))
+    return run(found[0], found[1], 1.0)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None) -> None:
@@ -401,13 +448,14 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`.")
         grad_tensors = grad_variables
     tensors = _sequence_of(tensors)
-    inputs = None if inputs is None else _sequence_of(inputs)
-    if inputs is not None and not inputs:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if inputs is not None:
+        inputs = _sequence_of(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     grads = (None,) * len(tensors) if grad_tensors is None else _sequence_of(grad_tensors)
     if len(grads) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
-    grads = _make_grads(tensors, grads)
+    grads = make_grads(tensors, grads)
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph, create_graph, inputs)
 
 
@@ -427,8 +475,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if len(grads) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     if is_grads_batched:
-        return _batched_grad(outputs, inputs, _make_grads(outputs, grads, batched=True), create_graph, allow_unused, materialize_grads)
-    grads = _make_grads(outputs, grads)
+        return _batched_grad(outputs, inputs, make_grads(outputs, grads, batched=True), create_graph, allow_unused, materialize_grads)
+    grads = make_grads(outputs, grads)
     found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=False)
     for number, result in enumerate(found):
         if result is None and not allow_unused:

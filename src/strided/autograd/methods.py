@@ -15,9 +15,15 @@ from strided.autograd.modes import STATE
 from strided.tensor import Tensor, wrap, wrap_storage
 
 
+_NO_GRADS = (None,)
+
+
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
     """Accumulates the gradients of this tensor with respect to the graph's leaves into their `.grad`; see `torch.autograd.backward`."""
-    engine.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
+    if gradient is inputs is None:  # nothing to check: straight to the engine
+        engine.run_backward((self,), engine.make_grads((self,), _NO_GRADS), create_graph if retain_graph is None else retain_graph, create_graph)
+    else:
+        engine.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
 
 def detach(self) -> Tensor:

@@ -11,7 +11,8 @@ from typing import Any
 from .. import dtypes, errors
 from ..autograd import Node, anomaly, check_inplace, record_inplace, tracking
 from ..autograd.graph import accumulator, gradient_edge, next_sequence
-from ..autograd.saved import attached, save
+from ..autograd.modes import STATE
+from ..autograd.saved import RELEASED, attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
 from ..kernels import expr as E
 from ..kernels.index import build_copy
@@ -97,58 +98,67 @@ class Pointwise:
 
     # ---- calling ------------------------------------------------------------------------------------------------------
 
-    def compute(self, *operands) -> Tensor:
-        """The result, without recording."""
-        key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
-        plan = self.plans.get(key)
-        if plan is None:
-            operands = tuple(_number(o) for o in operands)
-            key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
-            plan = self.plans.get(key) or self.plans.put(key, self.plan(operands))
-        return run(plan.desc, plan.spec, *[o.ptr if isinstance(o, Tensor) else o for o in operands])
-
     def __call__(self, *operands) -> Tensor:
-        out = self.compute(*operands)
+        kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
+        plan = self.plans.get(kinds)
+        if plan is None:
+            operands = tuple([_number(o) for o in operands])
+            kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
+            plan = self.plans.get(kinds) or self.plans.put(kinds, self.plan(operands))
+        out = run(plan.desc, plan.spec, *[o.ptr if isinstance(o, Tensor) else o for o in operands])
         if self.node_name is not None and tracking(*operands):
-            self.record(operands, out)
+            self.record(kinds, operands, out)
         return out
 
-    def record(self, operands: tuple, out: Tensor) -> None:
-        """Hangs the result on a new node: `autograd.record` for the one shape of node there is here, written out because every small call passes it."""
+    def record(self, kinds: tuple, operands: tuple, out: Tensor) -> None:
+        """Hangs the result on a new node: `autograd.record` for the one shape of node there is here, written out because every small call passes it.
+
+        kinds: the spec of a tensor, the type of a number, for each operand.
+        """
         spec = out.spec
         if not spec.dtype.is_floating_point:
             return
         edges = []
-        outline = []
         wanted = 0
         bit = 1
-        for o in operands:
-            if isinstance(o, Tensor):
-                outline.append(o.spec)
-                if o._base is not None:
-                    edge = gradient_edge(o)
-                elif not o._tracked:
-                    edge = None
-                elif (source := o._node) is not None:
-                    edge = (source, o._nr)
-                else:
-                    edge = (o._accumulator or accumulator(o), 0, o)
-                if edge is not None:
-                    wanted += bit
-                edges.append(edge)
+        numbers = None
+        for o, kind in zip(operands, kinds):
+            if type(kind) is not Spec:
+                edge = None
+                numbers = operands
+            elif o._base is not None:
+                edge = gradient_edge(o)
+            elif not o._tracked:
+                edge = None
+            elif (source := o._node) is not None:
+                edge = (source, o._nr)
             else:
-                outline.append(o)
-                edges.append(None)
+                edge = (o._accumulator or accumulator(o), 0, o)
+            if edge is not None:
+                wanted += bit
             bit += bit
+            edges.append(edge)
         recipe = self.recipes.get(wanted) or self.recipe(wanted)
         node = _new(self.node_class)
         node.edges = edges
         node.recipe = recipe
-        node.operands = outline
-        if recipe.saves:
-            node.saves = save([operands[i] if i < self.arity else out for i in recipe.saves if i == self.arity or type(outline[i]) is Spec], out)
-        else:
+        node.kinds = kinds
+        node.numbers = NO_NUMBERS if numbers is None else tuple([None if isinstance(o, Tensor) else o for o in operands])
+        saves = recipe.saves
+        if not saves:
             node.saves = ()
+        elif STATE.saved_hooks:
+            node.saves = save([operands[i] if i < self.arity else out for i in saves if i == self.arity or type(kinds[i]) is Spec], out)
+        else:  # `save`, inline
+            node.saves = entries = []
+            for i in saves:
+                if i == self.arity:
+                    entries.append((None, out.mem.version, 0, spec, out.mem, out.ptr))
+                elif type(kinds[i]) is Spec:
+                    o = operands[i]
+                    if o._inference:
+                        save((o,), out)  # raises
+                    entries.append((o, o.mem.version, o._node))
         node.seq = next_sequence()
         node.specs = spec
         if anomaly.enabled:
@@ -187,7 +197,8 @@ class Pointwise:
         if track:
             everything = (old, *others, x)
             saves = tuple([everything[i] for i in recipe.saves if isinstance(everything[i], Tensor)])
-            record_inplace(self.node_class, (x, *others), x, saves, recipe=recipe, operands=tuple([o.spec if isinstance(o, Tensor) else o for o in (x, *others)]))
+            numbers = tuple([None if isinstance(o, Tensor) else o for o in (x, *others)])
+            record_inplace(self.node_class, (x, *others), x, saves, recipe=recipe, kinds=key, numbers=numbers)
         return x
 
     # ---- gradients ----------------------------------------------------------------------------------------------------
@@ -233,27 +244,83 @@ class Pointwise:
 
 
 class Recipe:
-    __slots__ = ("saves", "terms")
+    """What nodes save and how their gradients follow, for one choice of operands that want one.
+
+    saves: numbers of operands, `arity` for the result. terms: what `Pointwise.vjp` gives for each operand that wants a gradient, else None.
+    steps: the same made ready for operands and gradients of given kinds, see `_prepare`.
+    """
+
+    __slots__ = ("saves", "terms", "steps")
 
     def __init__(self, saves, terms):
-        self.saves, self.terms = saves, terms
+        self.saves, self.terms, self.steps = saves, terms, PlanCache()
 
 
 PASS, ZERO = "pass", "zero"
+NO_NUMBERS = (None,) * 8  # of nodes whose operands are all tensors
 
 
 class PointwiseNode(Node):
-    """A recorded pointwise operator: `recipe` says what was saved and how gradients follow, `operands` the specs of tensors and the numbers."""
+    """A recorded pointwise operator: `recipe` says what was saved and how gradients follow, `kinds` the operands' specs (a number's type), `numbers` the numbers."""
 
-    __slots__ = ("recipe", "operands")
+    __slots__ = ("recipe", "kinds", "numbers")
 
-    def apply(self, *grads):
-        return _apply(self, *grads)
+    def apply(self, g):
+        """Gradients of the operands: straight from the prepared kernels where nothing is to be recorded or watched."""
+        if STATE.grad_enabled or HOOKS.active:
+            return _gradients(self, g)
+        recipe, kinds = self.recipe, self.kinds
+        found = recipe.steps.get((g.spec, self.specs, kinds))
+        if found is None:
+            values = _values(self, g)
+            _prepare(self, g, values)
+            return _gradients(self, g, values)
+        places, steps = found
+        if steps is None:
+            return _gradients(self, g)
+        slots = [*self.numbers[: len(kinds)], 0, g.ptr]
+        if places:
+            saves = self.saves
+            if saves is RELEASED:
+                raise RELEASED.error()
+            for k, entry in zip(places, saves):
+                first = entry[0]
+                if len(entry) == 3:
+                    if first.mem.version != entry[1] or first.spec is not kinds[k]:
+                        return _gradients(self, g)  # raises, or unpacks what has other strides than the operand
+                    slots[k] = first.ptr
+                elif len(entry) == 6 and entry[4].version == entry[1]:
+                    slots[k] = entry[5]
+                else:
+                    return _gradients(self, g)
+        results = []
+        for step, need in zip(steps, self.needs):
+            if step is None or not need:
+                results.append(None)
+            elif step is PASS:
+                results.append(g)
+            else:
+                desc, spec, sources, target = step
+                if desc is None:
+                    t = g
+                else:
+                    mem = launch_new(desc, *[slots[k] for k in sources])
+                    t = _new(Tensor)
+                    t.spec = spec
+                    t.mem = mem
+                    t.ptr = mem.data
+                results.append(t if target is None else fit(t, target))
+        return tuple(results)
+
+    @property
+    def operands(self) -> tuple:
+        """The specs of tensors, and the numbers."""
+        return tuple([kind if type(kind) is Spec else number for kind, number in zip(self.kinds, self.numbers)])
 
     @property
     def saved_names(self):
-        names = ("self", "other", "value", "scale")[: len(self.operands)]
-        return tuple([(*names, "result")[i] for i in self.recipe.saves if i == len(self.operands) or isinstance(self.operands[i], Spec)])
+        names = ("self", "other", "value", "scale")[: len(self.kinds)]
+        return tuple([(*names, "result")[i] for i in self.recipe.saves if i == len(self.kinds) or type(self.kinds[i]) is Spec])
 
 
 def _node_class(name: str) -> type[Node]:
@@ -261,27 +328,69 @@ def _node_class(name: str) -> type[Node]:
     return type(full, (PointwiseNode,), {"__slots__": (), "__module__": __name__})
 
 
-def _apply(node, g):
-    """Gradients of a pointwise operator: each term's expression, summed over broadcast dimensions, in the operand's dtype."""
-    recipe, outline = node.recipe, node.operands
+def _values(node: PointwiseNode, g: Tensor) -> dict[int, Any]:
+    """What terms are made of: -1 the gradient, then the operands that were saved and the result."""
+    recipe, operands = node.recipe, node.operands
     values: dict[int, Any] = {-1: g}
     if recipe.saves:
-        n = len(outline)
+        n = len(operands)
         tensors = iter(node.saved)
         for k in recipe.saves:
-            values[k] = next(tensors) if k == n or isinstance(outline[k], Spec) else outline[k]
-    result = []
-    for i, term in enumerate(recipe.terms):
+            values[k] = next(tensors) if k == n or isinstance(operands[k], Spec) else operands[k]
+    return values
+
+
+def _gradients(node: PointwiseNode, g: Tensor, values: dict[int, Any] | None = None) -> tuple:
+    """Gradients in operators, as they are recorded and seen: each term's expression, summed over broadcast dimensions, in the operand's dtype."""
+    operands = node.operands
+    if values is None:
+        values = _values(node, g)
+    results = []
+    for i, term in enumerate(node.recipe.terms):
         if term is None or not node.needs[i]:
-            result.append(None)
+            results.append(None)
         elif term is PASS:
-            result.append(fit(g, outline[i]))
+            results.append(fit(g, operands[i]))
         elif term is ZERO:
-            result.append(TABLE["zeros_like"].call(g) if outline[i].shape == g.shape else TABLE["zeros"].call(outline[i].shape, dtype=outline[i].dtype, device=outline[i].device))
+            spec = operands[i]
+            results.append(TABLE["zeros_like"].call(g) if spec.shape == g.shape else TABLE["zeros"].call(spec.shape, dtype=spec.dtype, device=spec.device))
         else:
-            operator, places = term
-            result.append(fit(operator(*[values[k] for k in places]), outline[i]))
-    return tuple(result)
+            operator, sources = term
+            results.append(fit(operator(*[values[k] for k in sources]), operands[i]))
+    return tuple(results)
+
+
+def _prepare(node: PointwiseNode, g: Tensor, values: dict[int, Any]) -> None:
+    """Keeps (numbers of the operands that were saved, a step an operand) for nodes and gradients of these kinds; steps are None where there is no kernel to launch.
+
+    A step is None, PASS, or (descriptor, spec of what it computes, places of its operands, spec to fit it to or None); without a descriptor it is the
+    gradient itself that is fitted.
+    """
+    recipe, kinds = node.recipe, node.kinds
+    steps: list | None = []
+    for term, kind in zip(recipe.terms, kinds):
+        if term is None:
+            steps.append(None)
+        elif term is PASS:
+            steps.append(PASS if _fits(g.spec, kind) else (None, None, (), kind))
+        elif term is ZERO:
+            steps = None
+            break
+        else:
+            operator, sources = term
+            operands = tuple([values[k] for k in sources])
+            key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
+            plan = operator.plans.get(key) or operator.plans.put(key, operator.plan(operands))
+            if plan.desc is None:
+                steps = None
+                break
+            steps.append((plan.desc, plan.spec, sources, None if _fits(plan.spec, kind) else kind))
+    places = tuple([k for k in recipe.saves if k == len(kinds) or type(kinds[k]) is Spec])
+    recipe.steps.put((g.spec, node.specs, kinds), (places, steps))
+
+
+def _fits(spec: Spec, target: Spec) -> bool:
+    return spec.shape == target.shape and spec.dtype is target.dtype
 
 
 def fit(g: Tensor, spec: Spec) -> Tensor:
@@ -296,10 +405,11 @@ def fit(g: Tensor, spec: Spec) -> Tensor:
 def sum_to(g: Tensor, shape) -> Tensor:
     """g summed over the dimensions along which `shape` was broadcast to g's shape."""
     extra = g.ndim - len(shape)
-    dims = [*range(extra), *(extra + d for d, size in enumerate(shape) if size == 1 and g.shape[extra + d] != 1)]
-    if dims:
-        g = TABLE["sum"].call(g, dims, True)  # [.., 1, ..]
-    return TABLE["view"].call(g, shape) if extra and g.is_contiguous() else TABLE["reshape"].call(g, shape) if extra else g
+    stretched = tuple([extra + d for d, size in enumerate(shape) if size == 1 and g.shape[extra + d] != 1])
+    if not stretched:
+        return TABLE["sum"].call(g, tuple(range(extra))) if extra else g  # [.., *shape] -> shape
+    g = TABLE["sum"].call(g, (*range(extra), *stretched), True)  # [.., 1, ..]
+    return TABLE["reshape"].call(g, shape) if extra else g
 
 
 def _substitute(expression, old, new):
@@ -463,7 +573,7 @@ def _unary(op: Pointwise, entry: Entry):
             t.mem = mem
             t.ptr = mem.data
         if (input._tracked or input._base is not None) and op.node_name is not None and tracking(input):
-            op.record((input,), t)
+            op.record((input.spec,), (input,), t)
         return t
 
     return call
@@ -503,9 +613,9 @@ def _binary(op: Pointwise, entry: Entry):
             t.ptr = mem.data
         if input._tracked or input._base is not None:
             if op.node_name is not None and tracking(input, other):
-                op.record((input, other), t)
+                op.record(key, (input, other), t)
         elif second is not other and (other._tracked or other._base is not None) and op.node_name is not None and tracking(other):
-            op.record((input, other), t)
+            op.record(key, (input, other), t)
         return t
 
     return call

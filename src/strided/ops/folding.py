@@ -8,12 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, errors
-from ..dispatch import PlanCache, meta_storage
+from ..autograd.modes import STATE
+from ..dispatch import HOOKS, PlanCache, meta_storage
 from ..kernels import expr as E
 from ..kernels.fold import plan_fold
 from ..kernels.native import new_storage
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..tensor import Spec, Tensor, wrap
+from .table import TABLE
+from .views import remember
 
 _new = object.__new__
 _SCALAR = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64")}
@@ -119,11 +122,23 @@ class Fold:
 
 def expand_reduced(g: Tensor, shape, dims, keepdim: bool) -> Tensor:
     """The gradient of a reduction's result, [..] without (or with size-1) folded dimensions, as a window of the input's shape."""
-    from .table import TABLE
-
-    if not keepdim and dims:
-        g = TABLE["reshape"].call(g, reduced_shape(shape, dims, True))  # [.., 1, ..]
-    return TABLE["expand"].call(g, shape)
+    if STATE.grad_enabled or HOOKS.active:
+        if not keepdim and dims:
+            g = TABLE["reshape"].call(g, reduced_shape(shape, dims, True))  # [.., 1, ..]
+        return TABLE["expand"].call(g, shape)
+    # Nothing is recorded and nobody looks: both views in one, found by the gradient's spec.
+    cache = g.spec.cache
+    key = "expand reduced", shape, dims, keepdim
+    spec = cache.get(key)
+    if spec is None:
+        layout = g.spec.layout
+        if not keepdim and dims:
+            for d in dims:
+                layout = layout.unsqueeze(d)  # [.., 1, ..]
+        spec = remember(g.spec, key, g.spec.with_layout(layout.expand(shape)))
+    t = _new(Tensor)
+    t.spec, t.mem, t.ptr = spec, g.mem, g.ptr
+    return t
 
 
 def accumulation_dtype(input: Tensor, dtype) -> dtypes.DType:
