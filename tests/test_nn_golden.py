@@ -50,3 +50,14 @@ def test_meta_tensors_give_shapes():
     with torch.no_grad():
         net = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 16, 5)).to("meta")
         assert net(torch.empty(2, 3, 16, 16, device="meta")).shape == (2, 5)
+
+
+def test_a_convolution_shows_its_copy_and_its_product():
+    from strided.dispatch import listen
+
+    events = []
+    layer, x = nn.Conv2d(4, 8, 3, padding=1), torch.randn(2, 4, 6, 6)
+    with torch.no_grad(), listen(events.append):
+        layer(x)
+    assert sum(e.flops for e in events if e.op == "matmul") == 2 * 2 * 8 * 36 * 4 * 9
+    assert [e.bytes_written for e in events if e.op == "reshape" and e.kind == "copy"] == [2 * 36 * 36 * 4]

@@ -6,7 +6,7 @@ import math
 
 from ... import ops
 from ...autograd.function import Function
-from ...ops.table import operator
+from .autocast import under_autocast
 from .padding import pad
 
 
@@ -108,23 +108,22 @@ def _named_padding(x, padding, kernel, stride, dilation):
     return pad(x, [p for t in reversed(total) for p in (t // 2, t - t // 2)])  # [N, C, S + total..]
 
 
-def _operator(function):
-    return operator(function.__name__, method=False, autocast="lower")(function)
+_lower = under_autocast("lower")
 
 
-@_operator
+@_lower
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation: [N, C, L] with [F, C/groups, K] → [N, F, (L + 2p − dilation·(K−1) − 1)//stride + 1]."""
     return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@_operator
+@_lower
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """[N, C, H, W] with [F, C/groups, Kh, Kw] → [N, F, Oh, Ow]; sizes as `conv1d`."""
     return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@_operator
+@_lower
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """[N, C, D, H, W] with [F, C/groups, Kd, Kh, Kw] → [N, F, Od, Oh, Ow]; sizes as `conv1d`."""
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
@@ -174,19 +173,19 @@ def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, gro
     return out if input.dim() == n + 2 else out.squeeze(0)
 
 
-@_operator
+@_lower
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The transpose of `conv1d`: [N, C, L] with [C, F/groups, K] → [N, F, (L−1)·stride − 2p + dilation·(K−1) + output_padding + 1]."""
     return _conv_transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@_operator
+@_lower
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The transpose of `conv2d`; sizes as `conv_transpose1d`."""
     return _conv_transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@_operator
+@_lower
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The transpose of `conv3d`; sizes as `conv_transpose1d`."""
     return _conv_transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

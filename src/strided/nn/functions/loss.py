@@ -4,14 +4,11 @@ import warnings
 
 from ... import ops
 from ...dtypes import bool_, int64
-from ...ops.table import operator
+from .autocast import under_autocast
 from .distance import pairwise_distance
 from .padding import pad
 
-
-def _loss(function):
-    """A loss is one operator: autocast runs it in float32, and a lens sees it as one line."""
-    return operator(function.__name__, function=False, method=False, namespace="nn.functional", autocast="float32")(function)
+_loss = under_autocast("float32")
 
 
 def _reduction(reduction, size_average=None, reduce=None):

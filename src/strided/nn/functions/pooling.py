@@ -4,7 +4,7 @@ import math
 from ... import ops
 from ...autograd import tracking
 from ...autograd.modes import no_grad
-from ...ops.table import operator
+from .autocast import under_autocast
 from .conv import tuple_of, windows
 from .padding import pad
 
@@ -170,7 +170,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@operator("avg_pool3d", function=False, method=False, namespace="nn.functional", autocast="float32")
+@under_autocast("float32")
 def avg_pool3d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
