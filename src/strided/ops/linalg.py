@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from .. import dtypes
+from ..autograd import backward, no_grad, record, tracking
 from ..layout import broadcast_shapes, wrap_dim
-from . import linalg_factor, linalg_norms, linalg_qr, linalg_solve, linalg_spectral  # noqa: F401
+from . import linalg_factor, linalg_least, linalg_norms, linalg_qr, linalg_solve, linalg_spectral  # noqa: F401
+from .elementwise import sum_to
 from .linalg_checks import are_tensors
 from .table import TABLE, operator
 
@@ -22,7 +24,18 @@ def _cross(x, y, dim):
     if x.dtype is dtypes.bool_:
         raise NotImplementedError("\"cross\" not implemented for 'Bool'\n  Convert both first: x.int().")
     roll = TABLE["roll"].call
-    return roll(x, -1, d) * roll(y, -2, d) - roll(x, -2, d) * roll(y, -1, d)
+    with no_grad():
+        out = roll(x, -1, d) * roll(y, -2, d) - roll(x, -2, d) * roll(y, -1, d)
+    if tracking(x, y):
+        record(LinalgCrossBackward0, (x, y), out, (x, y), dim=d)
+    return out
+
+
+@backward("LinalgCross", saved_names=("self", "other"))
+def LinalgCrossBackward0(node, g):
+    x, y = node.saved
+    gx = sum_to(_cross(y, g, node.dim), x.shape) if node.needs[0] else None
+    return gx, sum_to(_cross(g, x, node.dim), y.shape) if node.needs[1] else None
 
 
 @operator("linalg_cross", method=False, out=True, namespace="linalg", flops=lambda args, kwargs, result: 3 * result.numel())

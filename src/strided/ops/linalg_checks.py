@@ -68,7 +68,8 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
     if info.is_meta:
         return None
     if info.ndim == 0:
-        return ("", int(info)) if int(info) else None
+        number = info.item()
+        return ("", number) if number else None
     for i, number in enumerate(info.flatten().tolist()):
         if number:
             return f"(Batch element {i}): ", number

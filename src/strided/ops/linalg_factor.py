@@ -36,7 +36,7 @@ def _underived(name):
 # ---- Cholesky -----------------------------------------------------------------------------------------------------------------------
 
 
-def _cholesky(name, A, upper):
+def _cholesky(name, A, upper, node=None):
     are_tensors("linalg_cholesky", input=A)
     square(name, A)
     floating(name, A)
@@ -48,7 +48,7 @@ def _cholesky(name, A, upper):
 
     L, info = lapack.compute((A,), [(A.shape, A.dtype, "columns"), (A.shape[:-2], dtypes.int32)], factorise)
     if tracking(A):
-        record(LinalgCholeskyExBackward0, (A,), L, (L,), upper=upper)
+        record(node or LinalgCholeskyExBackward0, (A,), L, (L,), upper=upper)
     return L, info
 
 
@@ -83,13 +83,12 @@ def linalg_cholesky(A, *, upper=False):
 @operator("cholesky", out=True, autocast="float32", flops=_cube(1 / 3))
 def cholesky(input, upper=False):
     """`linalg.cholesky`."""
-    L, info = _cholesky("cholesky", input, upper)
+    L, info = _cholesky("cholesky", input, upper, CholeskyBackward0)
     _check_definite("cholesky", info)
     return L
 
 
-@backward("LinalgCholeskyEx", saved_names=("L",))
-def LinalgCholeskyExBackward0(node, g):
+def _cholesky_backward(node, g):
     """dL = L Φ(L⁻¹ dA L⁻ᵀ), where Φ keeps the lower triangle and half the diagonal; the gradient is made symmetric."""
     (L,) = node.saved
     if node.upper:
@@ -97,6 +96,10 @@ def LinalgCholeskyExBackward0(node, g):
     P = (L.mT @ g).tril()
     P = (P + P.tril(-1).mT) / 2  # [*, n, n]
     return (solve_triangular(L, solve_triangular(L.mT, P, upper=True), upper=False, left=False),)
+
+
+LinalgCholeskyExBackward0 = backward("LinalgCholeskyEx", saved_names=("L",))(_cholesky_backward)
+CholeskyBackward0 = backward("Cholesky", saved_names=("result",))(_cholesky_backward)
 
 
 # ---- LU -----------------------------------------------------------------------------------------------------------------------------

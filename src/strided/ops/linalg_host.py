@@ -132,16 +132,14 @@ def cholesky(a):
     import numpy
 
     try:
-        return numpy.linalg.cholesky(a), numpy.zeros(a.shape[:-2])
+        out = numpy.linalg.cholesky(a)
+        if not numpy.isnan(out).any():
+            return out, numpy.zeros(a.shape[:-2])
     except numpy.linalg.LinAlgError:
-        out, info = numpy.tril(stacked(a)), []
-        for matrix in out:
-            try:
-                matrix[...] = numpy.linalg.cholesky(matrix)
-                info.append(0)
-            except numpy.linalg.LinAlgError:
-                info.append(_cholesky_until(matrix))
-        return out.reshape(a.shape), numpy.array(info).reshape(a.shape[:-2])
+        pass
+    out = numpy.tril(stacked(a))
+    info = [_cholesky_until(matrix) for matrix in out]
+    return out.reshape(a.shape), numpy.array(info).reshape(a.shape[:-2])
 
 
 def _cholesky_until(a):

@@ -102,7 +102,8 @@ def frobenius_norm(input, dim=(), keepdim=False):
 def cond(A, p=None):
     """Condition numbers ‖A‖ ‖A⁻¹‖: [*, n, n] -> [*]. p as `matrix_norm`'s ord; None (2) and -2 take singular values, [*, m, n]. inf for a singular matrix."""
     are_tensors("linalg_cond", input=A)
-    matrices("linalg.cond", A, "input") if A.ndim >= 2 else _no_matrix()
+    if A.ndim < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or p in (2, -2):
         S = svdvals(A)
         if S.shape[-1] == 0:
@@ -120,10 +121,6 @@ def cond(A, p=None):
         finite = inverse.masked_fill((info > 0)[..., None, None], 0)
         return (matrix_norm(A, p) * matrix_norm(finite, p)).masked_fill(info > 0, math.inf)
     return matrix_norm(A, p) * matrix_norm(inverse, p)
-
-
-def _no_matrix():
-    raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
 
 
 # ---- renormalisation ----------------------------------------------------------------------------------------------------------------

@@ -56,12 +56,12 @@ def LinalgQrBackward0(node, gQ, gR):
 
     For m < n: A = Q [U V], V = Qᵀ times A's last columns, so that these reach Q and V, and the square part follows the rule above.
     """
-    Q, R = node.saved
-    (m, n), k = (Q.shape[-2], R.shape[-1]), R.shape[-2]
     if node.mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
         )
+    Q, R = node.saved
+    (m, n), k = (Q.shape[-2], R.shape[-1]), R.shape[-2]
     if node.mode == "complete" and m > n:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
     gQ = TABLE["zeros_like"].call(Q) if gQ is None else gQ

@@ -1,6 +1,6 @@
 """Inverses, determinants and solutions of linear systems, each with its gradient.
 
-Factorisations (LU, Cholesky, QR, SVD, …) are in linalg_factor.py and linalg_spectral.py, the work on arrays in linalg_host.py.
+Factorisations (LU, Cholesky, QR, SVD, …) are in linalg_factor.py, linalg_qr.py and linalg_spectral.py; least squares in linalg_least.py, the work on arrays in linalg_host.py.
 """
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def inv_ex(A, *, check_errors=False):
 
     With check_errors, LinAlgError for a singular matrix.
     """
+    are_tensors("linalg_inv_ex", A=A)
     result, info = _inverse("linalg.inv", A)
     if check_errors:
         _check_singular("linalg.inv", info)
@@ -396,75 +397,3 @@ def tensorsolve(A, B, dims=None):
     if after.numel() != before.numel():
         raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got {after.numel()} != {before.numel()}")
     return solve(A.reshape(before.numel(), after.numel()), B.reshape((-1,))).reshape(after)
-
-
-# ---- least squares ------------------------------------------------------------------------------------------------------------------
-
-_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
-
-
-@operator("linalg_lstsq", method=False, namespace="linalg", autocast="float32")
-def lstsq(A, B, rcond=None, *, driver=None):
-    """(solution, residuals, rank, singular_values): X that makes ‖AX - B‖ least, for A [*, m, n] and B [*, m, k] or [*, m].
-
-    Singular values below rcond (default eps * max(m, n)) times the largest count as 0. residuals [*, k]: squared norms, for m > n and full rank, else (and from the default driver, "gelsy") empty.
-    singular_values are given by drivers "gelsd" and "gelss", ranks by all but "gels".
-    """
-    name = "torch.linalg.lstsq"
-    matrices_needed = (A, "input", 2), (B, "other", 1)
-    for t, what, least in matrices_needed:
-        if t.ndim < least:
-            raise RuntimeError(f"{name}: {what} must have at least {least} dimensions.")
-    if A.dtype is not B.dtype:
-        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} and other's dtype {B.dtype.scalar_name}")
-    vector = A.ndim - 1 == B.ndim and tuple(A.shape[:-1]) == tuple(B.shape)
-    full = B.unsqueeze(-1) if vector else B
-    if full.ndim < 2 or full.shape[-2] != A.shape[-2]:
-        dim = "-1" if vector or B.ndim == 1 else "-2"
-        raise RuntimeError(f"{name}: input.size(-2) should match other.size({dim})")
-    driver = "gelsy" if driver is None else driver
-    if driver not in _DRIVERS:
-        raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-    computed("linalg_lstsq_cpu", A)
-    (m, n), k = A.shape[-2:], full.shape[-1]
-    batch = broadcast_shapes(A.shape[:-2], full.shape[:-2])
-    cut = dtypes.finfo(A.dtype).eps * max(m, n) if rcond is None else float(rcond)
-    kept = (*batch, min(m, n)) if driver in ("gelsd", "gelss") else (0,)
-    outs = [((*batch, n, k), A.dtype, "columns"), (A.shape[:-2] if driver != "gels" else (0,), dtypes.int64), (kept, A.dtype)]
-    X, rank, values = lapack.compute((A, full), outs, lambda a, b: _least_squares(a, b, cut, driver))
-    X = X.squeeze(-1) if vector else X
-    if tracking(A, B):
-        record(LinalgLstsqBackward0, (A, B), X, (A, B, X), vector=vector)
-    return TYPES["linalg_lstsq"]((X, _residuals(A, full, X.unsqueeze(-1) if vector else X, rank, driver), rank, values))
-
-
-def _least_squares(a, b, cut, driver):
-    import numpy
-
-    U, S, Vh = numpy.linalg.svd(a.astype("float64"), full_matrices=False)
-    used = S > cut * S.max(-1, keepdims=True, initial=0)
-    X = Vh.swapaxes(-1, -2) @ (numpy.where(used, 1 / numpy.where(used, S, 1), 0)[..., None] * (U.swapaxes(-1, -2) @ b))
-    return X, used.sum(-1) if driver != "gels" else numpy.zeros(0), S if driver in ("gelsd", "gelss") else numpy.zeros(0)
-
-
-def _residuals(A, B, X, rank, driver):
-    """Squared norms of the columns of AX - B, where A has more rows than columns and full rank; else an empty tensor."""
-    m, n = A.shape[-2:]
-    if m > n and driver != "gelsy" and (driver == "gels" or A.is_meta or bool((rank == n).all())):
-        return (A @ X - B).square().sum(-2)
-    return TABLE["empty"].call((0,), dtype=A.dtype, device=A.device)
-
-
-@backward("LinalgLstsq", saved_names=("self", "b", "solution"))
-def LinalgLstsqBackward0(node, g):
-    """X = A⁺ B: through the product and the pseudo-inverse."""
-    from .linalg_spectral import pinv, pinv_gradient
-
-    A, B, X = node.saved
-    if node.vector:
-        B, g = B.unsqueeze(-1), g.unsqueeze(-1)
-    P = pinv(A)
-    gA = sum_to(pinv_gradient(g @ B.mT, P, A), A.shape) if node.needs[0] else None
-    gB = sum_to(P.mT @ g, B.shape) if node.needs[1] else None
-    return gA, gB.squeeze(-1) if node.vector and gB is not None else gB
-

@@ -1,9 +1,11 @@
-"""Singular values and eigenvalues, and what is made of them: pseudo-inverse and rank; powers and the exponential of matrices. Each with its gradient."""
+"""Singular values and eigenvalues; powers and the exponential of matrices. Each with its gradient.
+
+Least squares, the pseudo-inverse and the rank are in linalg_least.py.
+"""
 from __future__ import annotations
 
 from .. import dtypes
 from ..autograd import backward, record, tracking
-from ..tensor import Tensor
 from . import linalg_host as lapack
 from .linalg_checks import LinAlgError, are_tensors, computed, floating, matrices, square
 from .linalg_solve import _cube, inv
@@ -28,7 +30,7 @@ def _check_svd(A, driver=None):
         raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
 
 
-def _decompose(a, full, vectors=True):
+def decompose(a, full, vectors=True):
     import numpy
 
     try:
@@ -51,7 +53,7 @@ def _svd(A, full, driver=None):
     k = min(m, n)
     shapes = [(*batch, m, m if full else k), (*batch, k), (*batch, n if full else k, n)]
     outs = [(shapes[0], A.dtype, "columns"), (shapes[1], A.dtype), (shapes[2], A.dtype, "columns")]
-    results = lapack.compute((A,), outs, lambda a: _decompose(a, full))
+    results = lapack.compute((A,), outs, lambda a: decompose(a, full))
     if tracking(A):
         record(LinalgSvdBackward0, (A,), results, results)
     return results
@@ -80,10 +82,11 @@ def svd(input, some=True, compute_uv=True):
 @operator("linalg_svdvals", method=False, out=True, namespace="linalg", autocast="float32", flops=_thin(4))
 def svdvals(A):
     """Singular values in descending order: [*, m, n] -> [*, min(m, n)]."""
+    are_tensors("linalg_svdvals", A=A)
     if tracking(A):
         return _svd(A, False)[1]
     _check_svd(A)
-    return lapack.compute((A,), [((*A.shape[:-2], min(A.shape[-2:])), A.dtype)], lambda a: _decompose(a, False, False))
+    return lapack.compute((A,), [((*A.shape[:-2], min(A.shape[-2:])), A.dtype)], lambda a: decompose(a, False, False))
 
 
 @backward("LinalgSvd", saved_names=("U", "S", "Vh"))
@@ -120,8 +123,8 @@ def LinalgSvdBackward0(node, gU, gS, gVh):
 # ---- eigenvalues --------------------------------------------------------------------------------------------------------------------
 
 
-def _eigh(A, UPLO, vectors):
-    are_tensors("linalg_eigh", input=A)
+def _eigh(A, UPLO, vectors, caller="linalg_eigh"):
+    are_tensors(caller, input=A)
     name = "linalg.eigh"
     square(name, A)
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
@@ -155,7 +158,8 @@ def eigh(A, UPLO="L"):
 @operator("linalg_eigvalsh", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(4 / 3))
 def eigvalsh(A, UPLO="L"):
     """Eigenvalues of symmetric matrices in ascending order: [*, n, n] -> [*, n]."""
-    return _eigh(A, UPLO, True)[0] if tracking(A) else _eigh(A, UPLO, False)
+    own = "linalg_eigvalsh"
+    return _eigh(A, UPLO, True, own)[0] if tracking(A) else _eigh(A, UPLO, False, own)
 
 
 @backward("LinalgEigh", saved_names=("eigenvalues", "eigenvectors"))
@@ -188,111 +192,6 @@ def eig(A):
 def eigvals(A):
     """Eigenvalues of general square matrices: not supported, since they are complex. NotImplementedError."""
     _complex_results("linalg_eigvals", A)
-
-
-# ---- pseudo-inverse and rank --------------------------------------------------------------------------------------------------------
-
-
-def _tolerances(A, atol, rtol):
-    """(atol, rtol) as tensors' arrays or numbers: without either, rtol is eps * max(m, n); with atol alone, 0."""
-    if rtol is None:
-        given = atol is not None and (isinstance(atol, Tensor) or atol > 0)
-        rtol = dtypes.finfo(A.dtype).eps * max(A.shape[-2:])
-        if isinstance(atol, Tensor):
-            rtol = TABLE["where"].call(atol > 0, 0.0, rtol)
-        elif given:
-            rtol = 0.0
-    return (0.0 if atol is None else atol), rtol
-
-
-def _threshold(largest, atol, rtol):
-    """max(atol, rtol * largest) on arrays."""
-    import numpy
-
-    from . import host
-
-    a, r = (host.array(t) if isinstance(t, Tensor) else t for t in (atol, rtol))
-    return numpy.maximum(a, r * largest)
-
-
-@operator("linalg_pinv", method=False, out=True, namespace="linalg", autocast="float32", flops=_thin(22))
-def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
-    """Moore and Penrose's pseudo-inverse: [*, m, n] -> [*, n, m]. Singular values up to max(atol, rtol * the largest) count as 0.
-
-    rtol (or rcond, its older name): default eps * max(m, n), or 0 with an atol. Tolerances are numbers or tensors [*]. hermitian: A is symmetric.
-    """
-    are_tensors("linalg_pinv", input=A)
-    if A.ndim < 2 or A.dtype is not dtypes.float32 and A.dtype is not dtypes.float64:
-        raise RuntimeError(
-            f"linalg.pinv({A.dtype.scalar_name}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
-        )
-    if hermitian:
-        square("linalg.pinv", A)
-    atol, rtol = (0.0, rcond) if rcond is not None else _tolerances(A, atol, rtol)
-    out = lapack.compute((A,), [((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)], lambda a: _pseudo_inverse(a, hermitian, atol, rtol))
-    if tracking(A):
-        record(LinalgPinvBackward0, (A,), out, (A, out))
-    return out
-
-
-def _pseudo_inverse(a, hermitian, atol, rtol):
-    import numpy
-
-    if a.size == 0:
-        return numpy.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]))
-    a = a.astype("float64")
-    if hermitian:
-        L, U = numpy.linalg.eigh(a)
-        S, Vh = numpy.abs(L), numpy.sign(L)[..., None] * U.swapaxes(-1, -2)
-    else:
-        U, S, Vh = _decompose(a, False)
-    used = S > numpy.asarray(_threshold(S.max(-1), atol, rtol))[..., None]
-    return Vh.swapaxes(-1, -2) @ (numpy.where(used, 1 / numpy.where(used, S, 1), 0)[..., None] * U.swapaxes(-1, -2))
-
-
-@backward("LinalgPinv", saved_names=("self", "result"))
-def LinalgPinvBackward0(node, g):
-    A, P = node.saved
-    return (pinv_gradient(g, P, A),)
-
-
-def pinv_gradient(g, P, A):
-    """dP = -P dA P + P Pᵀ dAᵀ (1 - A P) + (1 - P A) dAᵀ Pᵀ P, at constant rank."""
-    back, through = g.mT @ P, P @ g.mT  # [*, m, m], [*, n, n]
-    outer, inner = P.mT @ through, back @ P.mT  # [*, m, n]
-    return -(P.mT @ g @ P.mT) + (inner - A @ (P @ inner)) + (outer - (outer @ P) @ A)
-
-
-@operator("pinverse", autocast="float32", flops=_thin(22))
-def pinverse(input, rcond=1e-15):
-    """`linalg.pinv` with rtol = rcond."""
-    return pinv(input, rcond)
-
-
-@operator("linalg_matrix_rank", method=False, out=True, namespace="linalg", autocast="float32", flops=_thin(4))
-def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
-    """How many singular values exceed max(atol, rtol * the largest): [*, m, n] -> int64 [*]. Defaults as in `pinv`; tol is atol with rtol = 0."""
-    are_tensors("linalg_matrix_rank", input=A)
-    matrices("torch.linalg.matrix_rank", A, "input")
-    if hermitian:
-        square("torch.linalg.matrix_rank", A, "input")
-    if A.dtype is not dtypes.float32 and A.dtype is not dtypes.float64:
-        raise RuntimeError("This function doesn't handle types other than float and double")
-    atol, rtol = (tol, 0.0) if tol is not None else _tolerances(A, atol, rtol)
-    shape = A.shape[:-2]
-    for t in (atol, rtol):
-        if isinstance(t, Tensor):
-            from ..layout import broadcast_shapes
-
-            shape = broadcast_shapes(shape, t.shape)
-
-    def rank(a):
-        import numpy
-
-        S = numpy.abs(numpy.linalg.eigvalsh(a)) if hermitian else _decompose(a, False, False)
-        return (S > numpy.asarray(_threshold(S.max(-1, initial=0), atol, rtol))[..., None]).sum(-1)
-
-    return lapack.compute((A,), [(shape, dtypes.int64)], rank)
 
 
 # ---- powers and the exponential -----------------------------------------------------------------------------------------------------

@@ -158,8 +158,8 @@ def LinalgVectorNormBackward0(node, g):
 @operator("norm", out=True, flops=lambda args, kwargs, result: 2 * args[0].numel())
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """The norm of all elements as one vector, or along `dim`: p a number, or "fro" (2)."""
-    if p == "nuc":
-        return TABLE["linalg_matrix_norm"].call(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
+    if isinstance(p, str) and p != "fro":  # "nuc", of matrices
+        return TABLE["linalg_matrix_norm"].call(input, p, tuple(range(input.ndim)) if dim is None else dim, keepdim, dtype=dtype)
     if not input.dtype.is_floating_point and dtype is None:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
