@@ -130,3 +130,30 @@ def test_disabled_scaler_passes_through():
     scaler = GradScaler("cpu", enabled=False)
     p = torch.ones(1, requires_grad=True)
     assert scaler.scale(p) is p and scaler.get_scale() == 1.0 and scaler.state_dict() == {}
+
+
+def test_weights_are_cast_once_a_region():
+    from strided.dispatch import CONTEXT
+
+    layer, x = nn.Linear(3, 3), torch.randn(2, 3)
+    with autocast("cpu", dtype=torch.bfloat16):
+        first = layer(x)
+        kept = dict(CONTEXT.autocast_cache)
+        assert {id(p) for p, _ in kept.values()} == {id(layer.weight), id(layer.bias)}
+        with autocast("cpu", enabled=False):
+            layer(x)
+        assert torch.equal(layer(x), first) and CONTEXT.autocast_cache == kept
+    assert CONTEXT.autocast_cache is None
+    with autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+        layer(x)
+        assert CONTEXT.autocast_cache is None
+
+
+def test_a_cast_made_without_grad_does_not_cost_the_gradient():
+    layer, x = nn.Linear(3, 1), torch.ones(2, 3)
+    with autocast("cpu", dtype=torch.bfloat16):
+        with torch.no_grad():
+            layer(x)
+        loss = layer(x).sum()
+    loss.backward()
+    assert layer.weight.grad.tolist() == [[2, 2, 2]]

@@ -51,12 +51,14 @@ def is_autocast_cache_enabled():
 
 
 def set_autocast_cache_enabled(enabled):
-    """Kept for code that sets it: weights are cast where they are used, there is no cache."""
+    """Whether regions keep the casts of weights (unless they say so themselves)."""
     _settings["cache"] = bool(enabled)
 
 
 def clear_autocast_cache():
-    """Nothing to do: there is no cache."""
+    """Forgets the casts of weights made in this region so far."""
+    if dispatch.CONTEXT.autocast_cache is not None:
+        dispatch.CONTEXT.autocast_cache.clear()
 
 
 class autocast:
@@ -87,13 +89,18 @@ class autocast:
         self._before = []
 
     def __enter__(self):
-        self._before.append(dispatch.CONTEXT.autocast_dtype)
+        context = dispatch.CONTEXT
+        self._before.append((context.autocast_dtype, context.autocast_cache))
         if self.device == "cpu":
             dispatch.set_autocast(self.fast_dtype if self._enabled else None)
+            if self._enabled:  # casts of weights are kept until the outermost region ends
+                context.autocast_cache = (self._before[-1][1] or {}) if self._cache_enabled else None
         return self
 
     def __exit__(self, *exc):
-        dispatch.set_autocast(self._before.pop())
+        dtype, cache = self._before.pop()
+        dispatch.set_autocast(dtype)
+        dispatch.CONTEXT.autocast_cache = cache
         return False
 
     def __call__(self, function):

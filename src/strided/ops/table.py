@@ -202,7 +202,7 @@ def _cast(value: Any, dtype: Any, eligible: Callable[[Any], bool]) -> Any:
     if isinstance(value, Tensor):
         if value.dtype is dtype or not eligible(value.dtype):
             return value
-        cache = CONTEXT.autocast_cache if value._tracked and value._node is None else None
+        cache = CONTEXT.autocast_cache if value._tracked and value._node is None and _grad_enabled() else None
         if cache is None:
             return TABLE["to"].call(value, dtype)
         kept = cache.get((id(value), dtype))
