@@ -304,3 +304,18 @@ def test_compile_refuses_what_it_cannot_do():
         torch.compile(lambda x: x, mode="default", options={})
     with pytest.raises(RuntimeError, match="Unrecognized mode=fast"):
         torch.compile(lambda x: x, mode="fast")
+
+
+def test_every_public_name_loads():
+    for module in (nn, nn.functional, nn.utils, torch.optim, torch.optim.lr_scheduler, torch.utils.data):
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+            assert name in dir(module)
+    with pytest.raises(AttributeError, match="has no attribute 'Lineer'"):
+        nn.Lineer
+
+
+def test_data_parallel_is_the_module():
+    net = nn.DataParallel(nn.Linear(2, 1))
+    assert list(net.state_dict()) == ["module.weight", "module.bias"]
+    assert torch.equal(net(torch.ones(1, 2)), net.module(torch.ones(1, 2)))

@@ -38,6 +38,7 @@ FAMILIES = {
     ),
     "attention": "MultiheadAttention",
     "transformer": "TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer TransformerDecoder Transformer",
+    "parallel": "DataParallel",
     "rnn": "RNNBase RNN LSTM GRU RNNCellBase RNNCell LSTMCell GRUCell",
 }
 

@@ -1,5 +1,0 @@
-"""`utils.data`: the loader and its parts, from data/."""
-from .. import data as _data
-from ..data import *  # noqa: F403
-
-__all__ = _data.__all__
