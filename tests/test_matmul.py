@@ -9,7 +9,7 @@ import pytest
 import strided as torch
 from strided import dtypes
 from strided.dispatch import listen
-from strided.kernels import gemm_ir, gemv_ir, jit, matmul, native
+from strided.kernels import gemm_ir, gemm_pack, gemv_ir, jit, matmul, native
 from strided.layout import Layout
 
 NUMPY = {"float32": np.float32, "float64": np.float64, "bfloat16": ml_dtypes.bfloat16, "float16": np.float16, "int64": np.int64, "int32": np.int32, "int16": np.int16, "int8": np.int8, "uint8": np.uint8}  # fmt: skip
@@ -131,7 +131,7 @@ def test_every_split_over_threads_gives_the_product(threads):
         native.set_num_threads(before)
 
 
-@pytest.mark.parametrize("tile", [gemm_ir.Tile(8, (6, 4), 2, True, True, False), gemm_ir.Tile(4, (8, 4), 3, False, False, False)], ids=["256-bit", "128-bit"])
+@pytest.mark.parametrize("tile", [gemm_pack.Tile(8, (6, 4), 2, True, True, False), gemm_pack.Tile(4, (8, 4), 3, False, False, False)], ids=["256-bit", "128-bit"])
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16", "int32"])
 def test_tiles_of_narrower_machines(tile, name, monkeypatch):
     if tile.fused and not jit.host().fma or tile.half and not jit.host().half:
@@ -151,9 +151,9 @@ def test_the_arm_kernels_compile():
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple("aarch64-unknown-linux-gnu").create_target_machine(cpu="apple-m1", opt=3)
-    tile = gemm_ir.Tile(4, (8, 4), 3, True, True, False)
+    tile = gemm_pack.Tile(4, (8, 4), 3, True, True, False)
     for name in ("float32", "bfloat16", "float16"):
-        kind = gemm_ir.Kind(name, name, name, name, "add", tile)
+        kind = gemm_pack.Kind(name, name, name, name, "add", tile)
         for text in (gemm_ir.gemm_module(kind, "nounwind"), gemv_ir.gemv_module(kind, "dot", "nounwind"), gemv_ir.gemv_module(kind, "axpy", "nounwind")):
             module = llvm.parse_assembly(text)
             module.triple = "aarch64-unknown-linux-gnu"

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..layout import collapse
 from . import jit, native
 from .attention_ir import attention_module
-from .gemm_ir import Kind
+from .gemm_pack import Kind
 from .gemm_text import TYPES
 from .matmul import GIL_GRAIN, THREAD_GRAIN, _round_up, tile_for
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import struct
 
-from .gemm_ir import Kind, batch_offsets, micro, pack, panels
+from .gemm_ir import batch_offsets, micro, panels
+from .gemm_pack import Kind, pack
 from .gemm_text import SIZES, TYPES, Function, mangled, module, vector
 
 # Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes.

@@ -9,52 +9,15 @@ One generator for every host: vector width and tile are parameters (`Tile`). Whi
 """
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from .gemm_pack import GROUP, Kind, masked_load, masked_store, pack, pack_rows
 from .gemm_text import SIZES, TYPES, Function, is_float, module, vector
 
 # Descriptor words (8 and up); strides in elements of the operand they belong to. The epilogue's operand I is the added input of addmm, or a bias.
 WORDS = ("m n k items rows cols kc mc nc rsa csa rsb csb rsc csc rsi csi at_b at_p at_tile scratch batch_dims").split()
 FIRST = 8
-GROUP = 4  # panels of B that are packed together
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
 STACK = 32768  # bytes of scratch up to which no allocation is made
 BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of A, B, C, I
-
-
-class Tile(NamedTuple):
-    """Register tile and what the host can do. `heights`: the tallest first; shorter ones serve the last rows."""
-
-    width: int  # lanes of a vector of the accumulator's type
-    heights: tuple[int, ...]
-    vectors: int  # vectors a row: NR = vectors * width
-    half: bool  # float16 <-> float32 in hardware
-    fused: bool
-    masks: bool  # masked loads and stores are instructions
-
-    @property
-    def nr(self) -> int:
-        return self.width * self.vectors
-
-
-class Kind(NamedTuple):
-    """What one compiled kernel is specialised on. `epilogue`: "" (none), "scale" (alpha), "add" (alpha, beta and an input)."""
-
-    a: str
-    b: str
-    c: str
-    i: str
-    epilogue: str
-    tile: Tile
-
-    @property
-    def acc(self) -> str:
-        return TYPES[self.c][1]
-
-    @property
-    def in_place(self) -> bool:
-        """Partial sums can live in C itself."""
-        return TYPES[self.c][0] == self.acc
 
 
 def gemm_module(kind: Kind, attributes: str) -> str:
@@ -64,116 +27,6 @@ def gemm_module(kind: Kind, attributes: str) -> str:
     functions += [micro(kind, height, attributes) for height in t.heights]
     extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)"
     return module(*functions, extra=extra)
-
-
-# ---- packing --------------------------------------------------------------------------------------------------------
-
-
-def pack(kind: Kind, name: str, dtype: str, attributes: str) -> Function:
-    """One panel: `count` vectors of length k, strides `sp` across and `sk` along, into dst [k][ld], ld >= count.
-
-    Lanes past `count` repeat the last one: they feed rows or columns that are never stored, and real values cannot be slow (denormals) as garbage could.
-    Whole vectors are stored even where ld is no multiple of the width: sub-panels overlap backwards, and a panel narrower than a vector is
-    written in ascending k, so that each row repairs what the one before spilled. Behind the last row a vector's room must be free.
-    """
-    f = Function(f"pack_{name}", "ptr noalias %src, i64 %sp, i64 %sk, i64 %count, i64 %k, ptr noalias %dst, i64 %ld", attributes + " noinline")
-    t, acc, memory = kind.tile, kind.acc, TYPES[dtype][0]
-    w = t.width
-    wide = vector(acc, w)
-    size = SIZES[memory]
-    last = f.sub("%count", 1)
-    back = f.op(f"call i64 @llvm.smax.i64(i64 {f.sub('%ld', w)}, i64 0)")
-    f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
-    full = f.compare("eq", "%count", "%ld")
-
-    def decode(value, n):
-        return f.decode(dtype, value, n, t.half)
-
-    def put(value, k, lane):
-        f.store(wide, value, f.at(acc, "%dst", f.add(f.mul(k, "%ld"), lane)), SIZES[acc])
-
-    def across():  # the panel's direction is contiguous: copy rows
-        with f.loop(0, "%ld", w) as j:
-            lane = f.min(j, back)
-            mask = f.lanes_below(f.sub("%count", lane), w) if t.masks else None
-            with f.loop(0, "%k") as k:
-                source = f.at(memory, "%src", f.add(f.mul(k, "%sk"), lane))
-                put(decode(masked_load(f, memory, w, source, mask) if t.masks else f.load(vector(memory, w), source, size), w), k, lane)
-
-    def rows():  # the same for a whole panel of B: the row in one go
-        with f.loop(0, "%k") as k:
-            source = f.at(memory, "%src", f.mul(k, "%sk"))
-            for j in range(t.vectors):
-                put(decode(f.load(vector(memory, w), f.at(memory, source, j * w), size), w), k, j * w)
-
-    def along():  # k is contiguous: transpose squares of w x w in registers
-        with f.loop(0, "%ld", w) as j:
-            lane = f.min(j, back)
-            with f.loop(0, "%k", w) as k0:
-                k = f.min(k0, f.sub("%k", w))
-                values = []
-                for r in range(w):
-                    row = f.mul(f.min(f.add(lane, r), last), "%sp")
-                    values.append(decode(f.load(vector(memory, w), f.at(memory, "%src", f.add(row, k)), size), w))
-                for c, column in enumerate(transposed(f, acc, values)):
-                    put(column, f.add(k, c), lane)
-
-    def scalar():
-        with f.loop(0, "%k") as k, f.loop(0, "%ld") as lane:
-            source = f.at(memory, "%src", f.add(f.mul(f.min(lane, last), "%sp"), f.mul(k, "%sk")))
-            f.store(acc, decode(f.load(memory, source), 1), f.at(acc, "%dst", f.add(f.mul(k, "%ld"), lane)))
-
-    unit = f.compare("eq", "%sp", 1)
-    if not t.masks:
-        unit = f.both(unit, full, f.compare("sge", "%ld", w))
-    square = f.both(f.compare("eq", "%sk", 1), f.compare("sge", "%k", w))
-    plain = lambda: f.choose(unit, across, lambda: f.choose(square, along, scalar))
-    f.choose(f.both(f.compare("eq", "%sp", 1), full, f.compare("eq", "%ld", t.nr)), rows, plain)
-    return f
-
-
-def pack_rows(kind: Kind, attributes: str) -> Function:
-    """Several whole panels of a row-major B at once: each row is read in one long piece, which the hardware can foresee."""
-    t, acc, memory = kind.tile, kind.acc, TYPES[kind.b][0]
-    f = Function("pack_rows", "ptr noalias %src, i64 %sk, i64 %k, ptr noalias %dst", attributes + " noinline")
-    targets = [f.at(acc, "%dst", f.mul("%k", p * t.nr)) for p in range(GROUP)]
-    with f.loop(0, "%k") as k:
-        source = f.at(memory, "%src", f.mul(k, "%sk"))
-        for p, target in enumerate(targets):
-            for j in range(0, t.nr, t.width):
-                value = f.load(vector(memory, t.width), f.at(memory, source, p * t.nr + j), SIZES[memory])
-                f.store(vector(acc, t.width), f.decode(kind.b, value, t.width, t.half), f.at(acc, target, f.add(f.mul(k, t.nr), j)), SIZES[acc])
-    return f
-
-
-def transposed(f: Function, element: str, rows: list[str]) -> list[str]:
-    """Transposes n vectors of n lanes in log2(n) rounds: each swaps the off-diagonal halves of 2x2 blocks of growing size."""
-    n = len(rows)
-    type_ = vector(element, n)
-    size = 1
-    while size < n:
-        low = [i if not i & size else n + i - size for i in range(n)]
-        high = [i + size if not i & size else n + i for i in range(n)]
-        out = list(rows)
-        for i in range(n):
-            if not i & size:
-                for target, lanes in ((i, low), (i + size, high)):
-                    order = ", ".join(f"i32 {lane}" for lane in lanes)
-                    out[target] = f.op(f"shufflevector {type_} {rows[i]}, {type_} {rows[i + size]}, <{n} x i32> <{order}>")
-        rows, size = out, size * 2
-    return rows
-
-
-def masked_load(f: Function, memory: str, lanes: int, pointer: str, mask: str) -> str:
-    type_, bits = vector(memory, lanes), vector("i1", lanes)
-    suffix = f"v{lanes}{ {'float': 'f32', 'double': 'f64'}.get(memory, memory) }"
-    return f.call(type_, f"llvm.masked.load.{suffix}.p0", f"ptr align {SIZES[memory]} {pointer}", f"{bits} {mask}", f"{type_} zeroinitializer")
-
-
-def masked_store(f: Function, memory: str, lanes: int, value: str, pointer: str, mask: str) -> None:
-    type_, bits = vector(memory, lanes), vector("i1", lanes)
-    suffix = f"v{lanes}{ {'float': 'f32', 'double': 'f64'}.get(memory, memory) }"
-    f.call("void", f"llvm.masked.store.{suffix}.p0", f"{type_} {value}", f"ptr align {SIZES[memory]} {pointer}", f"{bits} {mask}")
 
 
 # ---- micro-kernel ---------------------------------------------------------------------------------------------------

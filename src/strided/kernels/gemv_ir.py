@@ -5,7 +5,8 @@ times a vector, or a few of them, is the same with B transposed. Nothing is pack
 """
 from __future__ import annotations
 
-from .gemm_ir import Kind, batch_offsets, epilogue, masked_load, scalar_slots
+from .gemm_ir import batch_offsets, epilogue, scalar_slots
+from .gemm_pack import Kind, masked_load
 from .gemm_text import SIZES, TYPES, Function, is_float, mangled, module, vector
 
 # Columns come in work items of `cols`; strides in elements (x, i, y: rows, columns); slot_x, slot_b: which slots hold the rows and the matrix.

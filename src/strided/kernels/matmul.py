@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..layout import collapse
 from . import gemm_ir, gemv_ir, jit, native
-from .gemm_ir import Kind, Tile
+from .gemm_pack import Kind, Tile
 from .gemm_text import SIZES, TYPES
 
 DTYPES = frozenset(TYPES)

@@ -117,7 +117,6 @@ def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
 _PLANS = PlanCache()
 _CHECKED = PlanCache()  # kinds of operands that passed the checks
 FEW, MANY = 8, 64  # up to so few query rows, two products that read so many keys in place are quicker than packing them
-
 SMALL = 4096  # scores a matrix up to which a recorded call of fewer than four dimensions is written out in operators, as PyTorch does with all of them
 
 
