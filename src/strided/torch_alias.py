@@ -28,6 +28,7 @@ RENAMED = {
     "autograd.anomaly_mode": "autograd.anomaly",
     "amp.autocast_mode": "amp",
     "amp.grad_scaler": "amp",
+    "serialization": "io.serialization",
 }
 
 
