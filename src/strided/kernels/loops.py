@@ -123,7 +123,7 @@ class Body:
         self.label(done)
 
     @contextmanager
-    def loop_while(self):
+    def loop_while(self, extra: str = ""):
         """`while True`: the block is given a function that leaves the loop when its condition is false."""
         head, done = self.name("head"), self.name("done")
         self.do(f"br label %{head}")
@@ -135,7 +135,7 @@ class Body:
             self.label(go)
 
         yield unless
-        self.do(f"br label %{head}")
+        self.do(f"br label %{head}{extra}")
         self.label(done)
 
     @contextmanager
@@ -164,6 +164,14 @@ class Body:
         self.tail += [f"!{n} = distinct !{{}}", f'!{n + 1} = !{{!"llvm.loop.parallel_accesses", !{n}}}', f"!{n + 2} = distinct !{{!{n + 2}, !{n + 1}}}"]
         return f", !llvm.access.group !{n}", f", !llvm.loop !{n + 2}"
 
+    def plain(self) -> str:
+        """Metadata for a short loop: neither unrolled nor vectorised, which would cost the compiler more than it could ever save."""
+        n = 10 * self.groups
+        self.groups += 1
+        self.tail += [f"!{n} = distinct !{{!{n}, !{n + 1}, !{n + 2}}}", f'!{n + 1} = !{{!"llvm.loop.unroll.disable"}}',
+                      f'!{n + 2} = !{{!"llvm.loop.vectorize.enable", i1 false}}']  # fmt: skip
+        return f", !llvm.loop !{n}"
+
     def share(self, items: str, granule: str | int = 1) -> tuple[str, str]:
         """This part's range of `items`, cut only at multiples of `granule`."""
         units = items if granule == 1 else self.div(items, granule)
@@ -187,7 +195,8 @@ class Body:
             return self.add(self.mul(d, width), table)
 
         rest = self.cell("i64", low)
-        with self.loop(0, dims) as d:
+        short = self.plain()
+        with self.loop(0, dims, extra=short) as d:
             e = entry(d)
             size, value = self.word(e), rest.get()
             quotient = self.div(value, self.select(self(f"icmp eq i64 {size}, 0"), 1, size))  # an empty space is entered, not walked
@@ -199,7 +208,7 @@ class Body:
         with self.loop(low, high) as row:
             yield row, [offset.get() for offset in offsets], counters
             d = self.cell("i64", "0")
-            with self.loop_while() as unless:
+            with self.loop_while(self.plain()) as unless:
                 at = d.get()
                 unless(self(f"icmp slt i64 {at}, {dims}"))
                 e = entry(at)
