@@ -329,3 +329,9 @@ def test_second_gradients(function):
             return torch.autograd.grad(function(leaf).square().sum(), leaf, create_graph=True)[0]
 
     gradients_match(first, random(3, 3) + 3 * torch.eye(3, dtype=torch.float64))
+
+
+def test_a_singular_matrix_in_the_backward_pass_is_no_error():
+    a = torch.zeros(2, 2, requires_grad=True)
+    torch.linalg.slogdet(a).logabsdet.backward()
+    assert not torch.isfinite(a.grad).all()

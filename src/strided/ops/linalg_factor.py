@@ -192,7 +192,7 @@ def _permutation(pivots, A):
     return lapack.compute((pivots,), [((*pivots.shape[:-1], m, m), A.dtype)], build)
 
 
-@operator("lu_unpack", out=True, flops=lambda *_: 0)
+@operator("lu_unpack", method=False, out=True, flops=lambda *_: 0)
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) from the results of `linalg.lu_factor`; what is not asked for is an empty tensor."""
     m = LU_data.shape[-2]

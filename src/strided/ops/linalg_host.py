@@ -12,7 +12,7 @@ from typing import Any
 from ..tensor import Tensor, empty
 from . import host
 
-BLOCK = 32  # columns factorised one by one before the rest is updated by one matrix product
+BLOCK = 64  # columns factorised one by one before the rest is updated by one matrix product
 
 
 def compute(inputs: Sequence[Tensor], outs: Sequence[tuple], function: Callable[..., Any]) -> Any:

@@ -115,7 +115,7 @@ def LinalgDetBackward0(node, g):
     A, result = node.saved
     if A.is_meta or not bool((result == 0).any()):
         scaled = (g * result)[..., None, None] * TABLE["eye"].call(A.shape[-1], dtype=A.dtype, device=A.device)  # [*, n, n]
-        return (solve(A.mT, scaled),)
+        return (solve_ex(A.mT, scaled)[0],)
     U, S, Vh = TABLE["linalg_svd"].call(A)
     sign = det(U) * det(Vh)
     others = S[..., None, :].masked_fill(TABLE["eye"].call(S.shape[-1], dtype=dtypes.bool_, device=A.device), 1).prod(-1)  # [*, n]
@@ -156,7 +156,7 @@ def LinalgSlogdetBackward0(node, g_sign, g):
     (A,) = node.saved
     if g is None:
         return (TABLE["zeros_like"].call(A),)
-    return (solve(A.mT, g[..., None, None] * TABLE["eye"].call(A.shape[-1], dtype=A.dtype, device=A.device)),)
+    return (solve_ex(A.mT, g[..., None, None] * TABLE["eye"].call(A.shape[-1], dtype=A.dtype, device=A.device))[0],)
 
 
 @operator("logdet", autocast="float32", flops=_cube(2 / 3))
@@ -252,7 +252,7 @@ def LinalgSolveExBackward0(node, g):
     A, X = node.saved
     if node.vector:
         g, X = g.unsqueeze(-1), X.unsqueeze(-1)  # [*, n, 1]
-    gB = solve(A.mT, g, left=node.left)
+    gB = solve_ex(A.mT, g, left=node.left)[0]
     gA = None
     if node.needs[0]:
         gA = sum_to(-(gB @ X.mT if node.left else X.mT @ gB), A.shape)
