@@ -9,11 +9,11 @@ import importlib as _importlib
 __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, then this package's own version
 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
-_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias linalg special".split())
+_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias linalg special distributed accelerator xpu testing".split())
 
 
 # Single names of those rooms that stand at the top level too.
-_FROM_ROOMS = {"save": "io", "load": "io"}
+_FROM_ROOMS = {"save": "io", "load": "io", "serialization": "io"}
 _FROM_ROOMS.update(dict.fromkeys(
     """autocast is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled
     clear_autocast_cache""".split(), "amp"))  # fmt: skip
