@@ -377,6 +377,22 @@ def test_transformer(options):
     module(lambda n: n.Transformer(8, 2, 2, 2, 16, 0.0, **options), memory, x)
 
 
+@pytest.mark.parametrize("padding", [[[False] * 4, [False, False, True, True]], [[False] * 4, [True, False, True, True]]])
+@pytest.mark.parametrize("heads,first", [(2, True), (1, True), (2, False)])
+def test_padded_places_of_an_encoder(padding, heads, first):
+    """Zeros where PyTorch's inference path leaves them out, values elsewhere."""
+    results = []
+    x, mask = R(2, 4, 8) if first else R(4, 2, 8), torch.tensor(padding)
+    for library, y, m in ((strided, ours(x), ours(mask)), (torch, x, mask)):
+        library.manual_seed(0)
+        n = library.nn
+        encoder = n.TransformerEncoder(n.TransformerEncoderLayer(8, heads, 16, batch_first=first), 2, n.LayerNorm(8)).eval()
+        with library.no_grad():
+            results.append([encoder(y, src_key_padding_mask=m)])
+        results[-1].append(encoder(y, src_key_padding_mask=m))
+    same(*results)
+
+
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 def test_recurrent(kind):
     x = R(5, 2, 8)

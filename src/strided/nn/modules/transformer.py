@@ -2,6 +2,8 @@
 import copy
 
 from ... import ops
+from ...amp import is_autocast_enabled
+from ...autograd.modes import is_grad_enabled
 from .. import functional as F
 from .. import init
 from ..module import Module
@@ -109,9 +111,33 @@ class TransformerEncoder(Module):
         batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
         length = src.size(1) if batch_first and src.dim() == 3 else src.size(0)
         causal = _is_causal(mask, is_causal, length)
+        zero = mask is None and self._zeroes_padding(src, src_key_padding_mask)
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=causal)
+        if zero:
+            src = src.masked_fill(src_key_padding_mask.bool().unsqueeze(-1), 0.0)  # [N, L, d_model]
         return src if self.norm is None else self.norm(src)
+
+    def _zeroes_padding(self, src, padding):
+        """Whether padded places come out as zeros. PyTorch's inference path leaves them out (nested tensors) under just these conditions."""
+        layer = self.layers[0]
+        if padding is None or not self.enable_nested_tensor or not isinstance(layer, TransformerEncoderLayer):
+            return False
+        attention = layer.self_attn
+        built = (
+            not layer.norm_first
+            and attention.batch_first
+            and attention.in_proj_bias is not None
+            and attention.num_heads % 2 == 0
+            and layer.activation in (F.relu, F.gelu)
+            and layer.norm1.eps == layer.norm2.eps
+        )
+        if not built or src.dim() != 3 or layer.training or is_autocast_enabled():
+            return False
+        if is_grad_enabled() and any(p.requires_grad for p in self.parameters()):
+            return False
+        kept = ~padding.bool() if not padding.is_floating_point() else padding == 0
+        return bool((kept[:, :-1] >= kept[:, 1:]).all()) if self.mask_check else True  # no gap before the padding
 
 
 class TransformerDecoderLayer(_Layer):
