@@ -232,8 +232,10 @@ class Along(Writer):
                 else:
                     total.set(acc.enter(low, acc.total, total.get(), Value(value, acc.block)))
 
+        access, mark = b.parallel()
+
         def body(i, offsets, first):
-            inner = self._inputs(arguments, env, i, offsets, first)
+            inner = self._inputs(arguments, env, i, offsets, first, access)
             for k, (acc, cell, total) in enumerate(zip(accumulators, blocks, totals)):
                 value = low.emit(acc.node.args[0], inner)
                 if k in picks:
@@ -246,10 +248,10 @@ class Along(Writer):
                     cell.set(acc.enter(low, acc.block, cell.get(), value))
             if cached is not None:
                 k, n = cached
-                place, _ = self._address(i, offsets)(k)
-                low.store(self.dtypes[k], inner[n], place)
+                place, extra = self._address(i, offsets, access)(k)
+                low.store(self.dtypes[k], inner[n], place, extra)
 
-        self._sweep(per_block, body)
+        self._sweep(per_block, body, mark)
         for k, (acc, total) in enumerate(zip(accumulators, totals)):
             if k in picks:
                 env[acc.node] = Value(picks[k].get(), "int64")
