@@ -11,7 +11,7 @@ from ..layout import wrap_dim
 from ..tensor import Tensor
 from .linalg_checks import are_tensors, floating, matrices, square
 from .linalg_solve import inv_ex
-from .linalg_spectral import svdvals
+from .linalg_spectral import _thin, svdvals
 from .moments import vector_norm
 from .table import TABLE, operator
 
@@ -86,19 +86,19 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
-@operator("nuclear_norm", method=False, autocast="float32")
+@operator("nuclear_norm", method=False, autocast="float32", flops=_thin(4))
 def nuclear_norm(input, dim=(-2, -1), keepdim=False):
     """`linalg.matrix_norm` with ord "nuc"."""
     return matrix_norm(input, "nuc", dim, keepdim)
 
 
-@operator("frobenius_norm", method=False, autocast="float32")
+@operator("frobenius_norm", method=False, autocast="float32", flops=lambda args, kwargs, result: 2 * args[0].numel())
 def frobenius_norm(input, dim=(), keepdim=False):
     """The root of the sum of squares, of all or along one or two dimensions."""
     return vector_norm(input, 2, dim or None, keepdim)
 
 
-@operator("linalg_cond", method=False, out=True, namespace="linalg", autocast="float32")
+@operator("linalg_cond", method=False, out=True, namespace="linalg", autocast="float32", flops=_thin(4))
 def cond(A, p=None):
     """Condition numbers ‖A‖ ‖A⁻¹‖: [*, n, n] -> [*]. p as `matrix_norm`'s ord; None (2) and -2 take singular values, [*, m, n]. inf for a singular matrix."""
     are_tensors("linalg_cond", input=A)

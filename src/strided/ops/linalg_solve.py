@@ -376,7 +376,12 @@ def CholeskyInverseBackward0(node, g):
 # ---- systems given as tensors of more dimensions ------------------------------------------------------------------------------------
 
 
-@operator("linalg_tensorinv", method=False, out=True, namespace="linalg", autocast="float32")
+def _as_matrix(factor):
+    """About factor · n³ operations for a tensor of n² elements."""
+    return lambda args, kwargs, result: int(factor * args[0].numel() ** 1.5)
+
+
+@operator("linalg_tensorinv", method=False, out=True, namespace="linalg", autocast="float32", flops=_as_matrix(2))
 def tensorinv(A, ind=2):
     """The inverse of A as a map between tensors: [*m, *n] with `ind` dimensions in m and prod(m) == prod(n) -> [*n, *m]."""
     if ind <= 0:
@@ -387,7 +392,7 @@ def tensorinv(A, ind=2):
     return _inv("inv", A.reshape(before.numel(), after.numel())).reshape((*after, *before))
 
 
-@operator("linalg_tensorsolve", method=False, out=True, namespace="linalg", autocast="float32")
+@operator("linalg_tensorsolve", method=False, out=True, namespace="linalg", autocast="float32", flops=_as_matrix(2 / 3))
 def tensorsolve(A, B, dims=None):
     """X with tensordot(A, X, X.ndim) == B: A [*B.shape, *X.shape] once its `dims` are moved to the end."""
     if dims is not None:

@@ -197,7 +197,13 @@ def eigvals(A):
 # ---- powers and the exponential -----------------------------------------------------------------------------------------------------
 
 
-@operator("matrix_power", out=True, autocast="float32")
+def _power_flops(args, kwargs, result):
+    n = abs(args[1]) if len(args) > 1 else abs(kwargs["n"])
+    products = max(n.bit_length() - 1, 0) + max(bin(n).count("1") - 1, 0)
+    return 2 * args[0].numel() * args[0].shape[-1] * (products + (len(args) > 1 and args[1] < 0))
+
+
+@operator("matrix_power", out=True, autocast="float32", flops=_power_flops)
 def matrix_power(input, n):
     """A multiplied n times with itself (n >= 0) or its inverse |n| times: [*, m, m] -> [*, m, m]. LinAlgError for n < 0 and a singular matrix."""
     square("linalg.matrix_power", input)
@@ -217,7 +223,7 @@ def matrix_power(input, n):
         base = base @ base
 
 
-@operator("matrix_exp", autocast="float32")
+@operator("matrix_exp", autocast="float32", flops=_cube(16))
 def matrix_exp(input):
     """e^A = 1 + A + A² / 2 + …: [*, n, n] -> [*, n, n]."""
     are_tensors("linalg_matrix_exp", input=input)
