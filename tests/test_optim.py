@@ -37,6 +37,9 @@ def test_adam_by_hand():
 
 
 GOLDEN = {
+    "Rprop(p, lr=0.1)": [0.7441601, 0.7441601, 0.7441601],
+    "ASGD(p, lr=0.1, t0=2.0)": [0.6723007, 1.344601, 2.016902],
+    "Adafactor(p, lr=0.5)": [0.003254109, 0.003254994, 0.00325529],
     "SGD(p, lr=0.1, momentum=0.9, dampening=0.1)": [1.533643, 3.067285, 4.600928],
     "Adam(p, lr=0.1, weight_decay=0.1, amsgrad=True)": [0.4913906, 0.496849, 0.4981124],
     "AdamW(p, lr=0.1)": [0.4910571, 0.4960518, 0.4972253],
@@ -276,3 +279,14 @@ def test_expanded_parameters_are_refused():
     p.grad = torch.ones(2, 3)
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
         SGD([p]).step()
+
+
+def test_muon_moves_along_an_orthogonal_matrix():
+    torch.manual_seed(0)
+    p = torch.zeros(4, 6, requires_grad=True)
+    p.grad = torch.randn(4, 6)
+    torch.optim.Muon([p], lr=1.0, weight_decay=0.0).step()
+    gram = (p @ p.t()).detach()  # about the identity: singular values near one
+    assert torch.allclose(gram, torch.eye(4), atol=0.6) and (torch.linalg.vector_norm(p).item() ** 2) == pytest.approx(4, rel=0.5)
+    with pytest.raises(ValueError, match="Muon only supports 2D parameters"):
+        torch.optim.Muon([torch.zeros(3, requires_grad=True)])

@@ -26,6 +26,12 @@ RULES = [
     ("Adamax", {"weight_decay": 0.1}),
     ("NAdam", {}),
     ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("Rprop", {}),
+    ("Rprop", {"lr": 0.1, "etas": (0.3, 1.5), "maximize": True}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.01, "weight_decay": 0.1}),
+    ("ASGD", {"lr": 0.1, "t0": 2.0}),
+    ("Adafactor", {}),
+    ("Adafactor", {"lr": 0.5, "weight_decay": 0.1, "eps": (1e-10, 0.01)}),
     ("RAdam", {}),
     ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True, "betas": (0.9, 0.9)}),
 ]
@@ -157,3 +163,20 @@ def test_signatures():
         for name, made in vars(ours).items():
             if inspect.isclass(made) and inspect.isclass(getattr(theirs, name, None)):
                 assert parameters_of(made.__init__) == parameters_of(getattr(theirs, name).__init__), name
+
+
+@pytest.mark.parametrize("options", [{}, {"adjust_lr_fn": "match_rms_adamw", "nesterov": False, "weight_decay": 0.0}])
+@pytest.mark.parametrize("shape", [(8, 5), (5, 8)])
+def test_muon(options, shape):
+    results = []
+    for library in (strided, torch):
+        library.manual_seed(0)
+        p = library.randn(*shape).requires_grad_()
+        target = library.randn(*shape)
+        optimizer = library.optim.Muon([p], lr=0.1, **options)
+        for _ in range(5):
+            optimizer.zero_grad()
+            ((p - target) ** 2).sum().backward()
+            optimizer.step()
+        results.append(p.detach().numpy().copy())
+    close(*results, rtol=0.05, atol=0.02)  # the orthogonalisation runs in bfloat16

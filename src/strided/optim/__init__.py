@@ -2,20 +2,26 @@
 from . import lr_scheduler, optimizer
 from .adam import Adam, AdamW
 from .adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
+from .matrix import Adafactor, Muon
 from .optimizer import Optimizer
 from .sgd import SGD
+from .signs import ASGD, Rprop
 
 __all__ = [
+    "ASGD",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
     "optimizer",
 ]
