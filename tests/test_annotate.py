@@ -205,3 +205,17 @@ def test_flops(call, count):
     with dispatch.listen(lambda event: found.append(event.flops)):
         eval(call, {"torch": torch, "x": x, "w": w})
     assert sum(found) == count
+
+
+def test_events_of_calls_by_keyword():
+    import strided as torch
+    from strided import dispatch
+
+    found = []
+    with dispatch.listen(lambda event: found.append((event.op, event.flops))):
+        x = torch.ones(2, 3)
+        torch.sum(input=x)
+        torch.softmax(input=x, dim=1)
+        torch.mm(input=x, mat2=x.t())
+        x.sum(dim=1, keepdim=True)
+    assert [f for f in found if f[1]] == [("sum", 6), ("softmax", 24), ("mm", 2 * 2 * 2 * 3), ("sum", 6)]

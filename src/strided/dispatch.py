@@ -4,6 +4,7 @@ Holds the switch that keeps the normal path free (`HOOKS.active`), the thread's 
 """
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -155,10 +156,21 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
             if t._base is None and id(t) not in given:  # a view or a written tensor is what its memory already was
                 t._inference = True
     if HOOKS.listeners:
-        event = Event(entry, args, kwargs, result)
+        event = Event(entry, *_positional(function, args, kwargs), result)
         for callback in HOOKS.listeners:
             callback(event)
     return result
+
+
+def _positional(function: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """The call's arguments with those given by keyword in their places, so that an entry's facts find them: `sum(input=x)` is `sum(x)`."""
+    if kwargs:
+        try:
+            bound = inspect.signature(function).bind(*args, **kwargs)
+        except (TypeError, ValueError):
+            return args, kwargs
+        return bound.args, bound.kwargs
+    return args, kwargs
 
 
 class listen:
