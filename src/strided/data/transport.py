@@ -29,10 +29,14 @@ class _Pickler(pickle.Pickler):
         self.size = 0
 
     def reducer_override(self, value):
-        if not isinstance(value, Tensor) or value.is_meta or value.nbytes < SMALLEST or value.grad_fn is not None:
+        if not isinstance(value, Tensor) or value.is_meta or value.grad_fn is not None:
+            return NotImplemented
+        if value.nbytes < SMALLEST and value.mem.nbytes <= 2 * value.nbytes + 64:
             return NotImplemented
         flat = value.detach().contiguous()
         start = flat.ptr - flat.mem.data
+        if value.nbytes < SMALLEST:  # a small part of a large storage: pickled as it is, it would take the whole storage along
+            return _rebuild_small, (bytes(memoryview(flat.mem)[start : start + flat.nbytes]), tuple(flat.shape), flat.dtype, value.requires_grad)
         place = self.size
         self.parts.append((place, memoryview(flat.mem)[start : start + flat.nbytes]))
         self.size = -(-(place + flat.nbytes) // _ALIGN) * _ALIGN
@@ -51,6 +55,15 @@ def _rebuild(place, shape, dtype, requires_grad):
     spec = Spec.of(Layout.contiguous(shape), dtype, Device("cpu"))
     storage = wrap_storage(address + place, spec.nbytes, memory)
     return wrap(spec, storage, storage.data).requires_grad_(requires_grad)
+
+
+def _rebuild_small(data, shape, dtype, requires_grad):
+    from ..dtypes import Device
+    from ..tensor import empty
+
+    t = empty(shape, dtype, Device("cpu"))
+    memoryview(t.mem)[: len(data)] = data
+    return t.requires_grad_(requires_grad)
 
 
 def pack(value, prefix):

@@ -21,10 +21,7 @@ _FLAGS = 1 << 11  # names are UTF-8
 _DOS_DATE = 0x21  # 1980-01-01: files of equal content are equal
 _LOCAL = struct.Struct("<4s5H3I2H")
 _CENTRAL = struct.Struct("<4s6H3I5H2I")
-_HINT = (
-    "The file is probably truncated or damaged: it was not saved completely, was changed on its way, or was overwritten while being read. "
-    "Compare its size with the original's."
-)
+_HINT = "The file is probably truncated or damaged: it was not saved completely, was changed on its way, or was overwritten while being read. Compare its size with the original's."
 
 
 class Writer:

@@ -49,9 +49,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     Raises pickle.UnpicklingError for anything else in the file, RuntimeError and EOFError for a damaged one.
     """
     if pickle_module is not None and pickle_module is not pickle:
-        raise RuntimeError(
-            "Can not safely load weights when explicit pickle_module is specified\n  strided interprets pickles itself and never executes them: leave pickle_module out."
-        )
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified\n  strided interprets pickles itself and never executes them: leave pickle_module out.")
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     if isinstance(f, (str, os.PathLike)):
@@ -77,7 +75,9 @@ def _load(file: Any, name: str, map_location: Any, mmap: bool | None, encoding: 
     if first[:4] == b"PK\x03\x04":
         return _load_archive(Reader(file, name), restore, mmap, encoding)
     if mmap:
-        raise RuntimeError(f"mmap can only be used with files saved with `torch.save({name!r}, _use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to use mmap.")
+        raise RuntimeError(
+            f"mmap can only be used with files saved with `torch.save({name!r}, _use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to use mmap."
+        )
     return _load_legacy(file, name, restore, encoding)
 
 
@@ -207,7 +207,9 @@ def _load_archive(reader: Reader, restore: Any, mmap: bool | None, encoding: str
     if order not in (b"little", b"big"):
         raise ValueError(f"Unknown endianness type: {order[:20].decode('latin1')}")
     if order.decode() != sys.byteorder:
-        raise NotImplementedError(f"{reader.name} was saved on a machine of the other byte order ({order.decode()} endian): load it there or with PyTorch, and save it again on a machine of this one's")
+        raise NotImplementedError(
+            f"{reader.name} was saved on a machine of the other byte order ({order.decode()} endian): load it there or with PyTorch, and save it again on a machine of this one's"
+        )
     mapped = _Mapped(reader) if mmap else None
 
     def fetch(key: str, nbytes: int) -> Any:

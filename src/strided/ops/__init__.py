@@ -13,6 +13,7 @@ from . import (
     floating,
     gamma,
     index,
+    interop,
     join,
     legacy,
     linalg,

@@ -1,6 +1,6 @@
-"""Values out of tensors: item, tolist, numpy, Python's protocols (bool, int, len, iteration, pickle, deepcopy), and comparisons of whole tensors.
+"""Values out of tensors: item, tolist, numpy, Python's protocols (bool, int, len, iteration, deepcopy), and comparisons of whole tensors.
 
-Tensors from data are made in data.py.
+Tensors from data are made in data.py; pickling and other libraries' protocols are in interop.py.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from typing import Any
 from .. import dtypes
 from ..arrays import array_of, read_rows
 from ..autograd import no_grad
-from ..dtypes import DType, resolve_device
 from ..kernels.native import new_storage, read_scalar, wrap_storage
 from ..printing import tensor_format, tensor_repr
-from ..tensor import Tensor, empty_of, wrap
-from .create import spec_of
+from ..tensor import Tensor, wrap
 from .partviews import select
 from .table import TABLE, operator
 from .views import check_tensor
@@ -93,15 +91,6 @@ def numpy(self, *, force=False):
     return array_of(self)
 
 
-def _array(self, dtype=None, copy=None):
-    found = numpy(self)
-    if dtype is not None and found.dtype != dtype:
-        if copy is False:
-            raise ValueError("a copy is needed to convert the tensor's dtype, but copy=False was asked for")
-        return found.astype(dtype)
-    return found.copy() if copy else found
-
-
 def _deepcopy(self, memo):
     if self._node is not None:
         raise RuntimeError(
@@ -140,26 +129,9 @@ def _copy_storage(t: Tensor, memo: dict) -> Tensor:
     return wrap(t.spec, mem, mem.data + t.ptr - t.mem.data)
 
 
-def _reduce(self):
-    data = b"" if self.is_meta or not self.numel() else bytes(memoryview(self.detach().contiguous().mem))
-    if not self.is_meta and self.numel():
-        flat = TABLE["contiguous"].call(self.detach())
-        start = flat.ptr - flat.mem.data
-        data = bytes(memoryview(flat.mem)[start : start + flat.nbytes])
-    return _rebuild, (data, tuple(self.shape), self.dtype, str(self.device), self._tracked and self._node is None)
-
-
-def _rebuild(data: bytes, shape: tuple, dtype: DType, device: str, requires_grad: bool) -> Tensor:
-    out = empty_of(spec_of(shape, dtype, resolve_device(device)))
-    if data:
-        memoryview(out.mem)[: len(data)] = data
-    out._tracked = requires_grad
-    return out
-
-
 _METHODS = {
     "item": item, "tolist": tolist, "numpy": numpy, "__bool__": _bool, "__int__": _convert(int), "__float__": _convert(float), "__complex__": _convert(complex),
-    "__index__": _index, "__len__": _len, "__iter__": _iter, "__contains__": _contains, "__array__": _array, "__deepcopy__": _deepcopy, "__reduce__": _reduce,
+    "__index__": _index, "__len__": _len, "__iter__": _iter, "__contains__": _contains, "__deepcopy__": _deepcopy,
     "layout": property(lambda self: _strided(), doc="torch.strided: elements lie in memory by strides."),
     "__repr__": tensor_repr, "__format__": tensor_format,
     "is_same_size": lambda self, other: self.shape == other.shape,
