@@ -14,7 +14,6 @@ from strided.autograd.graph import Handle, hooks_of
 from strided.autograd.modes import STATE
 from strided.tensor import Tensor, wrap, wrap_storage
 
-
 _NO_GRADS = (None,)
 
 

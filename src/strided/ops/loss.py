@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from .. import dtypes
 from ..autograd import backward, record, tracking
-from ..dispatch import PlanCache, launch_new
+from ..dispatch import PlanCache, launch_new, run
 from ..kernels import expr as E
+from ..kernels.fold import plan_fold
 from ..kernels.map import build_map
+from ..kernels.native import new_storage, read_scalar
 from ..layout import Layout
-from ..tensor import Spec, wrap
+from ..tensor import Spec, empty_of, wrap
 from .folding import Fold, plain
-from .moments import _logsumexp
+from .moments import _exponentials, _logsumexp
 from .rowwise import log_softmax
 from .table import TABLE, operator
 
@@ -108,6 +110,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     Raises IndexError for a class out of range, ValueError or RuntimeError where shapes do not fit.
     """
     reduction = _legacy(size_average, reduce, reduction)
+    if weight is None and not label_smoothing and (plan := _forward_plan(input, target, reduction)) is not None:
+        return _unweighted(plan, input, target, int(ignore_index), reduction)
     if target.dtype.is_floating_point and target.shape == input.shape:
         return _soft_targets(input, target, weight, reduction, label_smoothing)
     dim = _check_classes("cross_entropy", input, target, weight)
@@ -128,8 +132,74 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     return loss
 
 
+class _Forward:
+    """Unweighted cross entropy in two folds: over the classes of a row (log-sum-exp, loss), then over the rows (loss, how many count, is a class out of range)."""
+
+    __slots__ = ("dim", "rows", "total", "rows_spec", "loss_spec", "count_spec", "classes")
+
+
+_forward_plans = PlanCache()
+
+
+def _forward_plan(input, target, reduction) -> _Forward | None:
+    """The plan for operands of these kinds, whose shapes are checked; None where the general way must be taken (probabilities, meta, no floats)."""
+    key = input.spec, target.spec, reduction
+    plan = _forward_plans.get(key)
+    if plan is None:
+        if input.spec.is_meta or target.spec.is_meta or not input.dtype.is_floating_point or target.dtype.is_floating_point or not input.numel():
+            return None
+        plan = _Forward()
+        plan.dim = dim = _check_classes("cross_entropy", input, target, None)
+        plan.classes = input.shape[dim]
+        compute = input.dtype.compute
+        plan.rows_spec = Spec.of(Layout.contiguous(target.shape), compute, input.device)
+        kept = Layout.contiguous(tuple([1 if d == dim else n for d, n in enumerate(input.shape)]))
+        lines = target.spec.layout.unsqueeze(dim).expand(input.shape)  # [N, C, ..]
+        plan.rows = plan_fold(_row_exprs, (dim,), [(compute, kept)] * 2, [(input.dtype, input.spec.layout), (target.dtype, lines), ("param", "i64")])
+        plan.count_spec = Spec.of(Layout.contiguous(()), compute, input.device)
+        plan.loss_spec = Spec.of(plan.rows_spec.layout if reduction == "none" else plan.count_spec.layout, input.dtype, input.device)
+        one = Layout.contiguous((1,) * target.ndim)
+        rows = [(compute, plan.rows_spec.layout), (target.dtype, target.spec.layout), ("param", "i64"), ("param", "i64")]
+        outs = [(dtypes.float64 if reduction == "none" else input.dtype, one), (compute, one), (dtypes.bool_, one)]
+        plan.total = plan_fold(_mean_exprs if reduction == "mean" else _total_exprs, tuple(range(target.ndim)), outs, rows)
+        _forward_plans.put(key, plan)
+    return plan
+
+
+def _of_rows(loss, target, ignored, classes):
+    """(loss added up, rows that count, whether one of them names no class)."""
+    counts = target != ignored
+    return E.rsum(E.where(counts, loss, 0.0)), E.rsum(E.where(counts, 1.0, 0.0)), E.rany(counts & ((target < 0) | (target >= classes)))
+
+
+_row_exprs = E.trace(lambda x, t, i: (_exponentials(x), E.where(t == i, 0.0, _exponentials(x) - E.rsum(E.where(E.position() == t, x, 0.0)))), 3)
+_total_exprs = E.trace(_of_rows, 4)
+_mean_exprs = (_total_exprs[0] / _total_exprs[1], *_total_exprs[1:])
+
+
+def _unweighted(plan: _Forward, input, target, ignored: int, reduction: str):
+    lse, each = empty_of(plan.rows_spec), empty_of(plan.rows_spec)
+    plan.rows.launch(lse.ptr, each.ptr, input.ptr, target.ptr, ignored)
+    sums = new_storage(24)  # the loss summed up where nobody asked for it, the count, the flag
+    loss = empty_of(plan.loss_spec)
+    plan.total.launch(sums.data if reduction == "none" else loss.ptr, sums.data + 8, sums.data + 16, each.ptr, target.ptr, ignored, plan.classes)
+    if read_scalar(dtypes.bool_.code, sums.data + 16):
+        _picked(plain(input), plan.dim, target, ignored)  # raises
+    if reduction == "none":
+        loss = each if input.dtype is each.dtype else TABLE["to"].call(each, input.dtype)
+    if tracking(input):
+        cls = NllLossBackward0 if input.ndim <= 2 else NllLoss2DBackward0
+        total = wrap(plan.count_spec, sums, sums.data + 8) if reduction == "mean" else None
+        record(cls, (input,), loss, (input, lse, target, None, None, total), dim=plan.dim, ignore_index=ignored, reduction=reduction)
+    return loss
+
+
 def _cross_entropy_backward(node, g):
     x, lse, target, safe, weights, total = node.saved
+    if safe is None:
+        if not tracking(g, x):
+            return (_unweighted_gradient(x, lse, target, node.ignore_index, g, total, node.dim),)
+        safe = TABLE["masked_fill"].call(target, TABLE["eq"].call(target, node.ignore_index), 0)
     c = _coefficients(node, g, weights, target, total)
     dim = node.dim
     if tracking(g, x):
@@ -144,6 +214,25 @@ NllLossBackward0 = backward("NllLoss", saved_names=("self",))(_cross_entropy_bac
 NllLoss2DBackward0 = backward("NllLoss2D", saved_names=("self",))(_cross_entropy_backward)
 _x, _lse, _class, _c, _position = (E.param(i) for i in range(5))
 _softmax_minus_one_hot = E.where(_position == _class, E.exp(_x - _lse) - 1.0, E.exp(_x - _lse)) * _c
+_minus_one_hot = lambda x, lse, target, position: E.exp(x - lse) - E.where(position == target, 1.0, 0.0)
+_gradient_of_mean = E.trace(lambda x, l, t, i, g, n, p: _minus_one_hot(x, l, t, p) * E.where(t == i, 0.0, g / n), 7)
+_gradient_of_sum = E.trace(lambda x, l, t, i, g, p: _minus_one_hot(x, l, t, p) * E.where(t == i, 0.0, g), 6)
+_gradient_plans = PlanCache()
+
+
+def _unweighted_gradient(x, lse, target, ignored, g, total, dim):
+    """(softmax(x) - one_hot(target)) * g, over the number of rows that count if `total` says how many: one read of x, one write."""
+    key = x.spec, target.spec, g.spec, total is None
+    plan = _gradient_plans.get(key)
+    if plan is None:
+        spec = Spec.of(Layout.contiguous(x.shape), x.dtype, x.device)
+        lines = lambda t: (t.dtype, (t.spec.layout.unsqueeze(dim) if t.ndim else t.spec.layout).expand(x.shape))
+        ins = [(x.dtype, x.spec.layout), lines(lse), lines(target), ("param", "i64"), lines(g), *([] if total is None else [lines(total)]), ("index", dim)]
+        desc = build_map(_gradient_of_sum if total is None else _gradient_of_mean, [(x.dtype, spec.layout)], ins, result_bytes=spec.nbytes)
+        plan = _gradient_plans.put(key, (desc, spec))
+    return run(plan[0], plan[1], x.ptr, lse.ptr, target.ptr, ignored, g.ptr, *(() if total is None else (total.ptr,)))
+
+
 _plans = PlanCache()
 
 
