@@ -1,4 +1,4 @@
-"""Counting and membership, left to NumPy: histc, histogram, histogramdd, isin, nonzero_static, hash_tensor."""
+"""Counting, membership and divisors, left to NumPy: histc, histogram, histogramdd, isin, nonzero_static, hash_tensor, gcd, lcm."""
 from __future__ import annotations
 
 import math
@@ -6,6 +6,7 @@ import math
 from .. import dtypes
 from ..tensor import Tensor, empty
 from . import host
+from .hostwise import hostwise
 from .return_types import TYPES
 from .table import TABLE, operator
 
@@ -154,3 +155,20 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
     bits = host.wide(input).astype("float64" if input.is_floating_point() else "int64").view("uint64")
     result = numpy.bitwise_xor.reduce(bits, axis=axes) if axes else bits
     return host.tensor(result.reshape(shape), dtypes.uint64, input.device)
+
+
+def _divisors(name: str, doc: str) -> None:
+    @operator(name, out=True, inplace=True)
+    def call(input, other):
+        import numpy
+
+        common = dtypes.result_type(input, other)
+        if common.is_floating_point or common is dtypes.bool_:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.scalar_name}': integers have divisors, convert with x.long()")
+        return hostwise(name, getattr(numpy, name), input, other, dtype=common, working="int64")
+
+    TABLE[name].doc = call.__doc__ = doc
+
+
+_divisors("gcd", "The greatest common divisor of two integers, not negative.")
+_divisors("lcm", "The least common multiple of two integers, not negative.")

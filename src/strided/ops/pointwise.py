@@ -39,7 +39,8 @@ pointwise("fmin", lambda x, y: E.fmin(x, y), inplace=False)
 pointwise("neg", lambda x: -x, aliases=("negative",))
 pointwise("abs", lambda x: abs(x), aliases=("absolute",))
 pointwise("sign", lambda x: E.sign(x), aliases=("sgn",))
-pointwise("square", lambda x: x * x, node="Pow")
+_square = pointwise("square", lambda x: x * x, node="Pow")
+_square.common_dtype = lambda operands: dtypes.int64 if operands[0].dtype is dtypes.bool_ else operands[0].dtype  # type: ignore[method-assign]
 pointwise("reciprocal", lambda x: E.reciprocal(x), kind="float", gradient=(lambda g, x, y: -g * y * y,))
 pointwise("positive", lambda x: x, inplace=False)
 
@@ -167,7 +168,7 @@ _hardshrink = Pointwise("hardshrink", lambda x, t: E.where((x >= -t) & (x <= t),
 _hardshrink.gradient = lambda i: lambda g, x, t, y: E.where((x >= -t) & (x <= t), 0.0, g)
 _threshold = Pointwise("threshold", lambda x, t, v: E.where(x <= t, v, x), 3, node="Threshold")
 _threshold.gradient = lambda i: lambda g, x, t, v, y: E.where(x <= t, 0.0, g)
-_tanhshrink = Pointwise("tanhshrink", lambda x: x - E.tanh(x), 1, node="Tanhshrink")
+_tanhshrink = Pointwise("tanhshrink", lambda x: x - E.tanh(x), 1, kind="float", node="Tanhshrink")
 _softsign = Pointwise("softsign", lambda x: x / (1 + abs(x)), 1, kind="float", node="Div")
 _relu6 = Pointwise("relu6", lambda x: E.clamp(x, 0, 6), 1, node="Hardtanh")
 _relu6.gradient = lambda i: lambda g, x, y: E.where((x <= 0) | (x >= 6), 0.0, g)
@@ -307,6 +308,8 @@ def div(input, other, *, rounding_mode=None):
         return _floor_divide(*_as_operands(input, other))
     if rounding_mode == "trunc":
         _check_zero(input, other)
+        if _rounds_first(input, other):
+            return TABLE["trunc"].call(_true_div(*_as_operands(input, other)))
         return _trunc_divide(*_as_operands(input, other))
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
@@ -319,7 +322,15 @@ def div_(input, other, *, rounding_mode=None):
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
     _check_zero(input, other)
+    if rounding_mode == "trunc" and _rounds_first(input, other):
+        return TABLE["trunc_"].call(_true_div.into(input, other))
     return (_floor_divide if rounding_mode == "floor" else _trunc_divide).into(input, other)
+
+
+def _rounds_first(input, other):
+    """16-bit floats: PyTorch rounds the quotient to the dtype before it cuts off what follows the point."""
+    common = dtypes.result_type(input, other)
+    return common.is_floating_point and common.itemsize == 2
 
 
 def _check_zero(input, other):
@@ -526,6 +537,9 @@ def gelu(input, approximate="none"):
     raise RuntimeError("approximate argument must be either none or tanh.")
 
 
+_IN_DTYPE = frozenset(["hardtanh", "threshold"])  # options take the input's dtype, integers too
+
+
 def _activation(name, op, *, defaults=(), **facts):
     """An activation whose options are numbers: `name(input, *options, inplace=False)`."""
     names = [n for n, _ in defaults]
@@ -540,7 +554,7 @@ def _activation(name, op, *, defaults=(), **facts):
             if key not in values:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
             values[key] = value
-        options = [float(v) if isinstance(v, int | bool) and input.is_floating_point() else v for v in values.values()]
+        options = [(float if input.is_floating_point() else int)(v) for v in values.values()] if name in _IN_DTYPE or input.is_floating_point() else [*values.values()]
         return op.into(input, *options) if inplace else op(input, *options)
 
     call.__doc__ = f"The activation {name}, elementwise" + (f"; options {', '.join(f'{n}={v}' for n, v in defaults)}." if defaults else ".")

@@ -65,4 +65,6 @@ def sum_to_size(input, *size):
     extra = input.ndim - len(size)
     if extra < 0 or any(want not in (1, have) for want, have in zip(size, input.shape[extra:])):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")
+    if not size:
+        return TABLE["sum"].call(input)
     return sum_to(input, size) if tuple(size) != tuple(input.shape) else TABLE["alias"].call(input)
