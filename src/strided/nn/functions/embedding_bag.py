@@ -29,10 +29,8 @@ def embedding_bag(
             stacklevel=2,
         )
         input, weight = weight, input
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise NotImplementedError(
-            "embedding_bag: max_norm, scale_grad_by_freq and sparse gradients are not supported; leave them at their defaults"
-        )
+    if sparse:
+        raise NotImplementedError("embedding_bag(sparse=True): sparse gradients are not supported; leave sparse=False")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None and mode != "sum":
@@ -56,16 +54,17 @@ def embedding_bag(
         bags, bag = starts.numel(), ops.searchsorted(starts, ops.arange(input.numel(), device=input.device), right=True) - 1
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
-    return _reduce(input.reshape(-1), bag, bags, weight, mode, per_sample_weights, padding_idx)
+    options = (max_norm, norm_type, scale_grad_by_freq)
+    return _reduce(input.reshape(-1), bag, bags, weight, mode, per_sample_weights, padding_idx, options)
 
 
-def _reduce(rows, bag, bags, weight, mode, per_sample_weights, padding_idx):
+def _reduce(rows, bag, bags, weight, mode, per_sample_weights, padding_idx, options):
     scale = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     if padding_idx is not None:
         kept = rows != (padding_idx + weight.size(0) if padding_idx < 0 else padding_idx)
         rows, bag = rows[kept], bag[kept]
         scale = None if scale is None else scale[kept]
-    values = embedding(rows, weight)  # [N, D]
+    values = embedding(rows, weight, None, *options)  # [N, D]
     if scale is not None:
         values = values * scale.unsqueeze(1)
     zeros = ops.zeros(bags, weight.size(1), dtype=weight.dtype, device=weight.device)

@@ -5,6 +5,7 @@ from ...autograd.modes import no_grad
 from ...kernels import expr as E
 from ...ops.folding import Fold
 from ...ops.table import operator
+from .precision import in_float32
 
 
 def _affine(x, weight, bias):
@@ -78,12 +79,16 @@ def batch_norm(
         return _over_batch(input, running_mean, running_var, weight, bias, momentum, float(eps))
     if running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-    channels = [1, -1, *[1] * (input.dim() - 2)]
+    return _by_running(input, running_mean, running_var, weight, bias, eps)
+
+
+@in_float32
+def _by_running(input, running_mean, running_var, weight, bias, eps):
+    """x·scale + shift, with one pair of numbers a channel."""
     scale = (running_var + eps).rsqrt()
     scale = scale if weight is None else scale * weight
     shift = -running_mean * scale
-    shift = shift if bias is None else bias + shift
-    return input * scale.reshape(channels).to(input.dtype) + shift.reshape(channels).to(input.dtype)
+    return _affine(input, scale, shift if bias is None else bias + shift)
 
 
 def _over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
@@ -108,9 +113,10 @@ def _over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
 
 def _move(running, batch, momentum):
     with no_grad():
-        running.mul_(1 - momentum).add_(batch.detach().reshape(-1), alpha=momentum)
+        running.copy_(running.to(batch.dtype) * (1 - momentum) + batch.reshape(-1) * momentum)
 
 
+@in_float32
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalises each of `num_groups` groups of channels of each sample; weight and bias are one a channel. input [N, C, ..]."""
     if input.dim() < 2:
@@ -142,12 +148,12 @@ def instance_norm(
     spatial = input.numel() // max(input.size(0) * input.size(1), 1)
     if spatial == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
-    rows = input.reshape(input.size(0), input.size(1), -1)  # [N, C, S]
+    rows = input.detach().reshape(input.size(0), input.size(1), -1)  # [N, C, S]
     if running_mean is not None:
-        _move(running_mean, rows.mean(-1).mean(0), momentum)
+        _move(running_mean, rows.to(rows.dtype.compute).mean(-1).mean(0), momentum)
     if running_var is not None:
-        _move(running_var, rows.var(-1).mean(0), momentum)
-    return _affine(ops.layer_norm(rows, rows.shape[-1:], eps=eps).reshape(input.shape), weight, bias)
+        _move(running_var, rows.to(rows.dtype.compute).var(-1).mean(0), momentum)
+    return group_norm(input, input.size(1), weight, bias, eps)
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):

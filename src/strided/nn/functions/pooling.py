@@ -7,6 +7,7 @@ from ...autograd.modes import no_grad
 from .autocast import under_autocast
 from .conv import tuple_of, windows
 from .padding import pad
+from .precision import in_float32
 
 
 def _sizes(x, n, kernel, stride, padding, dilation, ceil_mode, name):
@@ -233,16 +234,19 @@ def _adaptive_avg(n, input, output_size):
     return input
 
 
+@in_float32
 def adaptive_avg_pool1d(input, output_size):
     """Means of `output_size` ranges that cover the last dimension."""
     return _adaptive_avg(1, input, output_size)
 
 
+@in_float32
 def adaptive_avg_pool2d(input, output_size):
     """Means of ranges that cover the last two dimensions; None keeps a size."""
     return _adaptive_avg(2, input, output_size)
 
 
+@in_float32
 def adaptive_avg_pool3d(input, output_size):
     """Means of ranges that cover the last three dimensions; None keeps a size."""
     return _adaptive_avg(3, input, output_size)

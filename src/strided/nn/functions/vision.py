@@ -6,10 +6,12 @@ from ... import ops
 from .autocast import under_autocast
 from .conv import tuple_of
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .precision import in_float32
 
 _DIMS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
+@in_float32
 def interpolate(
     input,
     size=None,
