@@ -8,10 +8,12 @@ from math import prod
 
 from .. import errors
 from ..autograd import backward, no_grad, record, tracking
-from ..dispatch import PlanCache
+from ..autograd.modes import STATE
+from ..dispatch import HOOKS, PlanCache
 from ..dispatch import run as run_plan
 from ..layout import Layout
 from ..tensor import Spec, Tensor, wrap
+from .elementwise import sum_to
 from .matmul import (
     Plan,
     SqueezeBackward4,
@@ -261,11 +263,35 @@ def _linear_plan(input: Tensor, weight: Tensor, bias: Tensor | None) -> Plan:
 def _linear_gradients(node, g):
     """Gradients of input [*, in] and weight [out, in] from g [rows, out]."""
     x, w = node.saved
+    if not (STATE.grad_enabled or HOOKS.active):
+        try:
+            into_x, into_w = _LINEAR_BACK[g.spec, x.spec, w.spec]
+        except KeyError:
+            into_x, into_w = _linear_back_plans(g.spec, x.spec, w.spec)
+        if into_x is not None:
+            return (
+                run_plan(into_x.desc, into_x.spec, g.ptr, w.ptr) if node.needs[-2] else None,
+                run_plan(into_w.desc, into_w.spec, g.ptr, x.ptr) if node.needs[-1] else None,
+            )
     matrix = w if w.ndim == 2 else w.unsqueeze(0)
     return (
         matmul(g, matrix).reshape(x.shape) if node.needs[-2] else None,
         mm(g.t(), _rows(x)).reshape(w.shape) if node.needs[-1] else None,
     )
+
+
+_LINEAR_BACK = PlanCache()
+
+
+def _linear_back_plans(g: Spec, x: Spec, w: Spec) -> tuple[Plan | None, Plan | None]:
+    """Plans of both gradients where no operand needs a copy: g [rows, out] @ w [out, in], g.T @ x [rows, in]. (None, None) elsewhere."""
+    plans: tuple[Plan | None, Plan | None] = None, None
+    rows = x.layout.view((g.shape[0], x.shape[-1]))
+    if w.ndim == 2 and rows is not None and not g.is_meta and g.dtype is x.dtype is w.dtype:
+        into_x, _ = _descriptor(g, w, (g.shape[0], w.shape[1]))
+        into_w, _ = _descriptor(g.with_layout(g.layout.transpose(0, 1)), x.with_layout(rows), w.shape)
+        plans = Plan(into_x, x.with_layout(Layout.contiguous(x.shape))), Plan(into_w, w.with_layout(Layout.contiguous(w.shape)))
+    return _LINEAR_BACK.put((g, x, w), plans)
 
 
 @backward("Mm", saved_names=("self", "mat2"))
@@ -275,7 +301,7 @@ def LinearMmBackward(node, g):
 
 @backward("Addmm", saved_names=("mat1", "mat2"))
 def LinearAddmmBackward(node, g):
-    return (_sum_to(g, node.shape) if node.needs[0] else None, *_linear_gradients(node, g))
+    return (sum_to(g, node.shape) if node.needs[0] else None, *_linear_gradients(node, g))
 
 
 def _linear_flops(args, kwargs, result) -> int:
