@@ -25,7 +25,6 @@ from .matmul import (
     _left_gradient,
     _right_gradient,
     _rows,
-    _sum_to,
     _supported,
     _tensors,
     bmm,
@@ -80,7 +79,7 @@ def AddmmBackward0(node, g):
     a, b = node.saved
     scaled = _times(g, node.alpha)
     return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
+        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
         _left_gradient(scaled, a, b) if node.needs[1] else None,
         _right_gradient(scaled, a, b) if node.needs[2] else None,
     )
@@ -119,7 +118,7 @@ def BaddbmmBackward0(node, g):
     a, b = node.saved
     scaled = _times(g, node.alpha)
     return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
+        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
         bmm(scaled, b.transpose(1, 2)) if node.needs[1] else None,
         bmm(a.transpose(1, 2), scaled) if node.needs[2] else None,
     )
@@ -154,7 +153,7 @@ def AddbmmBackward0(node, g):
     a, b = node.saved
     each = _times(g, node.alpha).expand(a.shape[0], *g.shape)  # [b, m, n]
     return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
+        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
         bmm(each, b.transpose(1, 2)) if node.needs[1] else None,
         bmm(a.transpose(1, 2), each) if node.needs[2] else None,
     )
@@ -190,7 +189,7 @@ def AddmvBackward0(node, g):
     mat, vec = node.saved
     scaled = _times(g, node.alpha)
     return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
+        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
         scaled.unsqueeze(1) * vec if node.needs[1] else None,  # [m, k]
         mv(mat.t(), scaled) if node.needs[2] else None,
     )

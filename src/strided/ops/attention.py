@@ -13,7 +13,8 @@ from ..dispatch import run as run_plan
 from ..kernels import attention as fused
 from ..layout import Layout, broadcast_shapes, result_strides
 from ..tensor import Spec
-from .matmul import _sum_to, _tensors, matmul
+from .elementwise import sum_to
+from .matmul import _tensors, matmul
 from .random import dropout_mask
 from .table import TABLE, operator
 
@@ -163,15 +164,15 @@ def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
     weights = _weights(query, key, node.mask, node.is_causal, node.scale)  # [*, L, S]
     d_query = d_key = d_value = None
     if node.needs[2]:
-        d_value = _sum_to(matmul(weights.transpose(-2, -1), g), value.shape)
+        d_value = sum_to(matmul(weights.transpose(-2, -1), g), value.shape)
     if node.needs[0] or node.needs[1]:
         d_weights = matmul(g, value.transpose(-2, -1))  # [*, L, S]
         # The sum could be had from g · result without these weights; of the very weights that are used here it is exacter.
         d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
         if node.needs[0]:
-            d_query = _sum_to(matmul(d_scores, key) * node.scale, query.shape)
+            d_query = sum_to(matmul(d_scores, key) * node.scale, query.shape)
         if node.needs[1]:
-            d_key = _sum_to(matmul(d_scores.transpose(-2, -1), query) * node.scale, key.shape)
+            d_key = sum_to(matmul(d_scores.transpose(-2, -1), query) * node.scale, key.shape)
     return tuple(d if d is None or d.dtype is dtype else d.to(dtype) for d in (d_query, d_key, d_value))
 
 

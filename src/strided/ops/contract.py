@@ -13,7 +13,8 @@ from ..dispatch import PlanCache
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from .added import _check_added, _times
-from .matmul import _sum_to, _tensors, dot, matmul, mm, mv
+from .elementwise import sum_to
+from .matmul import _tensors, dot, matmul, mm, mv
 from .table import operator
 
 # ---- vectors ----------------------------------------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ def AddrBackward0(node, g):
     a, b = node.saved
     scaled = _times(g, node.alpha)
     return (
-        _sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
+        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
         mv(scaled, b) if node.needs[1] else None,
         mv(scaled.t(), a) if node.needs[2] else None,
     )

@@ -14,6 +14,7 @@ from ..dispatch import run as run_plan
 from ..kernels.matmul import DTYPES, build_matmul
 from ..layout import Layout, broadcast_shapes
 from ..tensor import Spec, Tensor, wrap
+from .elementwise import sum_to
 from .table import operator
 
 # ---- plans ----------------------------------------------------------------------------------------------------------------
@@ -63,17 +64,6 @@ def _as_matrix(spec: Spec, left: bool) -> Spec:
 # ---- gradients ------------------------------------------------------------------------------------------------------------
 
 
-def _sum_to(g: Tensor, shape) -> Tensor:
-    """Adds up the dimensions that broadcasting expanded."""
-    if tuple(g.shape) == tuple(shape):
-        return g
-    extra = g.ndim - len(shape)
-    dims = [*range(extra), *(d + extra for d, size in enumerate(shape) if size == 1 and g.shape[d + extra] != 1)]
-    if dims:
-        g = g.sum(dims, True)
-    return g.reshape(shape)
-
-
 def _column_major(t: Tensor) -> bool:
     """A transposed matrix gets its gradient laid out like itself, so that the parameter behind it gets a row-major one."""
     shape, strides = t.spec.shape, t.spec.strides
@@ -116,7 +106,7 @@ def _product_backward(node, g):
     left = a if a.ndim > 1 else a.unsqueeze(0)
     right = b if b.ndim > 1 else b.unsqueeze(1)
     return (
-        _sum_to(matmul(g, right.transpose(-2, -1)), left.shape).reshape(a.shape) if node.needs[0] else None,
+        sum_to(matmul(g, right.transpose(-2, -1)), left.shape).reshape(a.shape) if node.needs[0] else None,
         _right_of_batch(g, left, right).reshape(b.shape) if node.needs[1] else None,
     )
 
@@ -132,7 +122,7 @@ def _right_of_batch(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
         if a.ndim < g.ndim or a.shape[:-2] != g.shape[:-2]:
             a = a.expand(*g.shape[:-2], *a.shape[-2:])
         return mm(_rows(a).t(), _rows(g)).reshape(b.shape)
-    return _sum_to(matmul(a.transpose(-2, -1), g), b.shape)
+    return sum_to(matmul(a.transpose(-2, -1), g), b.shape)
 
 
 _PRODUCT_NODES = {name: backward(name, saved_names=("self", second))(_product_backward) for name, second in (("Mm", "mat2"), ("Bmm", "mat2"), ("Mv", "vec"), ("Dot", "tensor"), ("Vdot", "other"))}
