@@ -6,6 +6,7 @@ import pytest
 
 import strided as torch
 import strided.nn as nn
+from support import run_strided
 
 
 class Block(nn.Module):
@@ -319,3 +320,29 @@ def test_data_parallel_is_the_module():
     net = nn.DataParallel(nn.Linear(2, 1))
     assert list(net.state_dict()) == ["module.weight", "module.bias"]
     assert torch.equal(net(torch.ones(1, 2)), net.module(torch.ones(1, 2)))
+
+
+PLACES = """
+from torch.nn.modules.activation import MultiheadAttention
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.module import Module
+from torch.nn.modules.utils import _pair
+from torch.nn.parallel import DataParallel
+from torch.optim.lr_scheduler import LambdaLR, _LRScheduler
+from torch.optim.optimizer import Optimizer
+from torch.utils.data.distributed import DistributedSampler
+from torch.utils.data.sampler import RandomSampler
+import torch
+nn = torch.nn
+assert MultiheadAttention is nn.MultiheadAttention and Module is nn.Module and DataParallel is nn.DataParallel
+assert issubclass(nn.BatchNorm1d, _BatchNorm) and _pair(3) == (3, 3) and _pair((1, 2)) == (1, 2)
+assert issubclass(LambdaLR, _LRScheduler) and issubclass(torch.optim.SGD, Optimizer)
+assert RandomSampler is torch.utils.data.RandomSampler and DistributedSampler is torch.utils.data.DistributedSampler
+"""
+
+
+def test_the_places_where_pytorch_keeps_things(tmp_path):
+    script = tmp_path / "places.py"
+    script.write_text(PLACES)
+    code, _, errors = run_strided("run", script)
+    assert code == 0, errors

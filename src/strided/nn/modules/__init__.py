@@ -39,6 +39,8 @@ FAMILIES = {
     "attention": "MultiheadAttention",
     "transformer": "TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer TransformerDecoder Transformer",
     "parallel": "DataParallel",
+    "module": "",
+    "utils": "",
     "rnn": "RNNBase RNN LSTM GRU RNNCellBase RNNCell LSTMCell GRUCell",
 }
 
