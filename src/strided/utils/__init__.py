@@ -1,7 +1,7 @@
 """`utils`: the names PyTorch keeps here. Data loading lives in data/, checkpointing in autograd/."""
 import importlib as _importlib
 
-_ROOMS = ("checkpoint", "data", "dlpack", "hooks")
+_ROOMS = ("checkpoint", "data", "dlpack", "hooks", "tensorboard")
 
 
 def __getattr__(name):
