@@ -215,9 +215,7 @@ def _entry(name: str, field: Any, path: str) -> Entry:
     if bits % 8:
         raise SafetensorsError(path, f"shape {shape} of {dtype} takes {bits} bits, which is no whole number of bytes", name, (start, end))
     if bits // 8 != end - start:
-        raise SafetensorsError(
-            path, f"shape {shorten(repr(shape))} of {dtype} takes {bits // 8:,} bytes, its offsets hold {end - start:,}", name, (start, end)
-        )
+        raise SafetensorsError(path, f"shape {shorten(repr(shape))} of {dtype} takes {bits // 8:,} bytes, its offsets hold {end - start:,}", name, (start, end))
     return Entry(name, dtype, tuple(shape), start, end)
 
 
@@ -231,9 +229,7 @@ def _check_buffer(entries: Iterable[Entry], data_bytes: int, path: str) -> None:
         if previous is not None and entry.nbytes and where == (previous.start, previous.end):
             continue
         if entry.start < reached and previous is not None:
-            raise SafetensorsError(
-                path, f"it overlaps tensor {shorten(previous.name)!r} at bytes {previous.start}–{previous.end}", entry.name, where
-            )
+            raise SafetensorsError(path, f"it overlaps tensor {shorten(previous.name)!r} at bytes {previous.start}–{previous.end}", entry.name, where)
         if entry.start > reached:
             raise SafetensorsError(path, f"bytes {reached}–{entry.start} before it belong to no tensor", entry.name, where)
         reached, previous = entry.end, entry

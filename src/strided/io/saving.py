@@ -55,10 +55,13 @@ class _StorageUse:
         self.mem, self.dtype, self.device = mem, dtype, device
 
 
-class Pickler(pickle._Pickler):  # type: ignore[name-defined]  # the one in Python: its table of types can be extended
+_Base: Any = pickle._Pickler  # type: ignore[attr-defined]  # the one in Python: its table of types can be extended
+
+
+class Pickler(_Base):
     """Collects in `storages` what the pickle refers to by number: the storages, in order."""
 
-    dispatch = dict(pickle._Pickler.dispatch)  # type: ignore[attr-defined]
+    dispatch = dict(_Base.dispatch)
 
     def __init__(self, file: Any, protocol: int = PROTOCOL):
         super().__init__(file, protocol)

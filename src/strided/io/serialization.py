@@ -351,7 +351,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     found, texts = set(), ["", ""]
     for opcode, argument, _ in pickletools.genops(pickled):
         if opcode.name == "GLOBAL":
-            found.add(".".join(argument.replace("__builtin__", "builtins").split(" ", 1)))
+            found.add(".".join(str(argument).replace("__builtin__", "builtins").split(" ", 1)))
         elif opcode.name == "STACK_GLOBAL":
             found.add(".".join(texts))
         elif isinstance(argument, str):

@@ -75,8 +75,9 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
 
 def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     """The module that follows the array API standard for tensors."""
-    from .. import array_api
+    from importlib import import_module
 
+    array_api = import_module(f"{__package__.partition('.')[0]}.array_api")  # by name: it stands on a floor above
     if api_version is not None and api_version not in array_api.VERSIONS:
         raise ValueError(f"the array API standard {api_version!r} is not followed; {', '.join(array_api.VERSIONS)} are")
     return array_api
