@@ -51,7 +51,7 @@ def _builtin() -> dict[str, Any]:
 
     names: dict[str, Any] = {
         "collections.OrderedDict": OrderedDict, "collections.Counter": Counter, "builtins.set": set, "builtins.frozenset": frozenset, "builtins.complex": complex,
-        "builtins.bytearray": bytearray, "_codecs.encode": rebuild.encode, "torch.Size": Size, "torch.device": dtypes.Device, "torch.Tensor": Tensor,
+        "builtins.bytearray": bytearray, "builtins.bytes": rebuild.make_bytes, "_codecs.encode": rebuild.encode, "torch.Size": Size, "torch.device": dtypes.Device, "torch.Tensor": Tensor,
         "torch.nn.parameter.Parameter": Parameter, "torch.serialization._get_layout": rebuild.get_layout, "torch.storage.UntypedStorage": UntypedStorage,
         "torch._tensor._rebuild_from_type_v2": rebuild_from_type, "torch._utils._rebuild_tensor": rebuild.rebuild_tensor,
         "torch._utils._rebuild_tensor_v2": rebuild.rebuild_tensor_v2, "torch._utils._rebuild_tensor_v3": rebuild.rebuild_tensor_v3,
@@ -158,9 +158,14 @@ def safe_globals(safe_globals: Any) -> Iterator[None]:
 
 
 class Registry(Allowed):
-    """The allow-list of one load: the built-in names and what users allow at that moment."""
+    """The allow-list of one load: the built-in names and what users allow at that moment; plain data (plain.py) too unless it is for weights only."""
 
-    def __init__(self) -> None:
+    def __init__(self, weights_only: bool = True) -> None:
+        self.plain: Any = None
+        if not weights_only:
+            from strided.io import plain
+
+            self.plain = plain
         self.named: dict[str, Any] = {}
         for entry in get_safe_globals():
             if isinstance(entry, tuple):
@@ -180,14 +185,16 @@ class Registry(Allowed):
         found = self.named.get(full)
         if found is None:
             found = _builtin().get(full)
+        if found is None and self.plain is not None:
+            found = self.plain.names().get(full)
         if found is not None:
             return found
         if full in _ABSENT:
             raise NotImplementedError(f"Unsupported global: GLOBAL {full}. The file holds {_ABSENT[full]}, with PyTorch, then load it here.")
         shown = full.removeprefix("builtins.")[:200]
         advice = (
-            "strided never executes what a file asks for, with weights_only=False neither. If you trust the class with any arguments, allow it as said; "
-            "else load the file where it was made and save its state_dict(), or plain numbers, text, lists and dicts."
+            "strided never executes what a file asks for, with weights_only=False neither (which builds plain data too: argparse.Namespace, paths, dates, NumPy arrays). "
+            "If you trust the class with any arguments, allow it as said; else load the file where it was made and save its state_dict()."
         )
         raise UnpicklingError(
             f"Unsupported global: GLOBAL {shown} was not an allowed global by default. Please use `torch.serialization.add_safe_globals([{shown}])` or the "
@@ -195,15 +202,16 @@ class Registry(Allowed):
         )
 
     def calls(self, function: Any) -> bool:
-        return id(function) in self.trusted or id(function) in _callable()
+        key = id(function)
+        return key in self.trusted or key in _callable() or self.plain is not None and key in self.plain.CALLS
 
     def call(self, function: Any, args: tuple) -> Any:
-        return (function if id(function) in self.trusted else _callable()[id(function)])(*args)
+        return (function if id(function) in self.trusted else _callable().get(id(function), function))(*args)
 
     def makes(self, kind: Any) -> bool:
         from strided.nn.parameter import Parameter
 
-        return kind is Parameter or isinstance(kind, type) and id(kind) in self.trusted
+        return kind is Parameter or isinstance(kind, type) and (id(kind) in self.trusted or self.plain is not None and id(kind) in self.plain.MAKES)
 
     def build(self, target: Any, state: Any) -> None:
         kind = type(target)
@@ -214,6 +222,10 @@ class Registry(Allowed):
             else:
                 rebuild.set_attributes(target, state)
         elif not own:
+            builder = self.plain.builder(kind) if self.plain is not None else None
+            if builder is not None:
+                builder(target, state)
+                return
             raise UnpicklingError(f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got {kind}")
         elif hasattr(target, "__setstate__"):
             target.__setstate__(state)

@@ -170,6 +170,13 @@ def encode(text: Any, encoding: Any) -> bytes:
     return text.encode(encoding)
 
 
+def make_bytes(data: Any = b"") -> bytes:
+    """b"", which old protocols spell as a call."""
+    if type(data) is not bytes:
+        raise UnpicklingError(f"bytes are made from bytes, but got {type(data)}")
+    return data
+
+
 def make_bytearray(data: Any = b"", encoding: Any = None) -> bytearray:
     if encoding is not None:
         data = encode(data, encoding)

@@ -45,7 +45,8 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     wanted names, or a function of (storage, saved name). mmap: map the file (a path) instead of reading it: storages come into memory as they are
     touched, and writing into them does not reach the file.
 
-    Nothing is executed, whatever weights_only says: beyond tensors and plain data only what `torch.serialization.add_safe_globals` allows is built.
+    Nothing is executed, whatever weights_only says: beyond tensors and containers only what `torch.serialization.add_safe_globals` allows is built, and
+    with weights_only=False plain data too (argparse.Namespace, paths, dates, NumPy numbers and arrays).
     Raises pickle.UnpicklingError for anything else in the file, RuntimeError and EOFError for a damaged one.
     """
     if pickle_module is not None and pickle_module is not pickle:
@@ -55,17 +56,17 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         with open(path, "rb") as file:
-            return _load(file, path, map_location, mmap, encoding)
+            return _load(file, path, map_location, weights_only is not False, mmap, encoding)
     for name in ("read", "seek", "tell"):
         if not callable(getattr(f, name, None)):
             raise AttributeError(
                 f"'{type(f).__name__}' object has no attribute '{name}'. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "
                 "io.BytesIO and try to load from it instead."
             )
-    return _load(f, str(getattr(f, "name", None) or f"<{type(f).__name__}>"), map_location, mmap, encoding)
+    return _load(f, str(getattr(f, "name", None) or f"<{type(f).__name__}>"), map_location, weights_only is not False, mmap, encoding)
 
 
-def _load(file: Any, name: str, map_location: Any, mmap: bool | None, encoding: str) -> Any:
+def _load(file: Any, name: str, map_location: Any, weights_only: bool, mmap: bool | None, encoding: str) -> Any:
     start = file.tell()
     first = file.read(8)
     file.seek(start)
@@ -73,12 +74,12 @@ def _load(file: Any, name: str, map_location: Any, mmap: bool | None, encoding: 
         raise EOFError(f"Ran out of input: {name} is empty")
     restore = _restorer(map_location)
     if first[:4] == b"PK\x03\x04":
-        return _load_archive(Reader(file, name), restore, mmap, encoding)
+        return _load_archive(Reader(file, name), restore, weights_only, mmap, encoding)
     if mmap:
         raise RuntimeError(
             f"mmap can only be used with files saved with `torch.save({name!r}, _use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to use mmap."
         )
-    return _load_legacy(file, name, restore, encoding)
+    return _load_legacy(file, name, restore, weights_only, encoding)
 
 
 # ---- where storages go -----------------------------------------------------------------------
@@ -195,7 +196,7 @@ def _interpret(unpickler: Unpickler, name: str) -> Any:
 # ---- the zip archive -------------------------------------------------------------------------
 
 
-def _load_archive(reader: Reader, restore: Any, mmap: bool | None, encoding: str) -> Any:
+def _load_archive(reader: Reader, restore: Any, weights_only: bool, mmap: bool | None, encoding: str) -> Any:
     if "constants.pkl" in reader:
         raise RuntimeError(
             f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. {reader.name} holds a compiled program (torch.jit.save), and strided runs "
@@ -227,7 +228,7 @@ def _load_archive(reader: Reader, restore: Any, mmap: bool | None, encoding: str
         reader.read_into(record, memoryview(mem).cast("B")[:nbytes] if nbytes else memoryview(bytearray()))
         return mem
 
-    return _interpret(Unpickler(reader.read("data.pkl"), Registry(), _Storages(restore, fetch), encoding=encoding), reader.name)
+    return _interpret(Unpickler(reader.read("data.pkl"), Registry(weights_only), _Storages(restore, fetch), encoding=encoding), reader.name)
 
 
 class _Mapped:
@@ -260,7 +261,7 @@ class _Mapped:
 # ---- the format before PyTorch 1.6 -----------------------------------------------------------
 
 
-def _load_legacy(file: Any, name: str, restore: Any, encoding: str) -> Any:
+def _load_legacy(file: Any, name: str, restore: Any, weights_only: bool, encoding: str) -> Any:
     """Four pickles (magic number, version, system, the object), the keys of the storages, then each storage's count and bytes."""
     data = memoryview(file.read())
     place = 0
@@ -268,7 +269,7 @@ def _load_legacy(file: Any, name: str, restore: Any, encoding: str) -> Any:
 
     def unpickle(persistent: Any = _no_storage) -> Any:
         nonlocal place
-        unpickler = Unpickler(data, Registry(), persistent, place, encoding)
+        unpickler = Unpickler(data, Registry(weights_only), persistent, place, encoding)
         value = _interpret(unpickler, name)
         place = unpickler.position
         return value
