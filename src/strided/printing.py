@@ -124,10 +124,10 @@ def elements_text(t: Tensor, indent: int = 0) -> str:
     edge = OPTIONS.edgeitems if summarise else None
     rows = read_rows(t, edge)
     flat = [rows] if t.spec.ndim == 0 else _flatten(rows, t.spec.ndim)
-    strings = _format_all(flat, t.spec.dtype.is_floating_point)
+    strings, width = _format_all(flat, t.spec.dtype.is_floating_point)
     if t.spec.ndim == 0:
         return strings[0]
-    return _brackets(iter(strings), t.spec.shape, 0, indent, edge, len(strings[0]) if strings else 1)
+    return _brackets(iter(strings), t.spec.shape, 0, indent, edge, width)
 
 
 def _flatten(rows: list, ndim: int) -> list:
@@ -136,12 +136,12 @@ def _flatten(rows: list, ndim: int) -> list:
     return rows
 
 
-def _format_all(values: list, is_float: bool) -> list[str]:
-    """Strings of one width. Zeros, infinities and NaNs do not take part in choosing the notation or the width, as in PyTorch."""
+def _format_all(values: list, is_float: bool) -> tuple[list[str], int]:
+    """Strings of one width, and the width. Zeros, infinities and NaNs do not take part in choosing it or the notation and may be longer, as in PyTorch."""
     if not is_float:
         strings = list(map(str, values))
         width = max(map(len, strings), default=1)
-        return [s.rjust(width) for s in strings]
+        return [s.rjust(width) for s in strings], width
     telling = [v for v in values if v and math.isfinite(v)]
     precision, whole, scientific = OPTIONS.precision, True, False
     if telling:
@@ -157,7 +157,7 @@ def _format_all(values: list, is_float: bool) -> list[str]:
         form, point = f"%.{precision}f", ""
     strings = [form % v + point if math.isfinite(v) else form % v for v in values]
     width = max((len(s) for s, v in zip(strings, values) if v and math.isfinite(v)), default=1)
-    return [s.rjust(width) for s in strings]
+    return [s.rjust(width) for s in strings], width
 
 
 def _brackets(strings, shape, d: int, indent: int, edge: int | None, width: int) -> str:

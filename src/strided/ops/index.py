@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from operator import index as as_index
 
-from .. import dtypes
+from .. import dtypes, errors
 from ..autograd import backward, check_inplace, record, record_inplace, tracking
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..layout import Layout
@@ -69,91 +69,110 @@ def _as_tuple(key) -> tuple:
 
 def _split_key(self, key):
     """(window for the ints, slices, None and ..., index tensors by its dimensions or None where there are none)."""
-    steps, tensors = [], []  # tensors: (place among the window's dimensions counted so far, tensor)
-    items = [_resolved(self, item) for item in _as_tuple(key)]
+    items = _as_tuple(key)
+    if items[0] is key and _is_integer(key):
+        return basic(self, as_index(key)), None
+    if type(key) is slice and not self.ndim:
+        return basic(self, slice(*(bound if bound is None else as_index(bound) for bound in (key.start, key.stop, key.step)))), None
     taken = sum(_dims_taken(item) for item in items)
     if taken > self.ndim:
         raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
-    place, spread = 0, False
-    for item in items:
+    steps, places, tensors = [], [], []  # tensors: (place among the window's dimensions counted so far, tensor)
+    place = length = 0  # length: of PyTorch's list of indices, one a dimension up to the last index tensor's
+    for k, item in enumerate(items):
+        try:
+            item = _resolved(self, item)
+        except Exception:
+            plan_of_key(self.spec, tuple(steps), places)  # what comes first in the key fails first
+            raise
         if item is Ellipsis:
-            if not spread:
-                place += self.ndim - taken
-                steps.append(item)
-            spread = True
-        elif item is None:
-            steps.append(item)
-            place += 1
-        elif isinstance(item, slice):
-            steps.append(item)
-            place += 1
+            moved, step = self.ndim - taken, [item]
+        elif item is None or isinstance(item, slice):
+            moved, step = 1, [item]
         elif isinstance(item, Tensor):
-            if item.dtype in (dtypes.bool_, dtypes.uint8):
-                if item.ndim == 0:
-                    steps.append(None)
-                    tensors.append((place, item))
-                    place += 1
-                else:
-                    tensors.append((place, item))
-                    steps.extend([slice(None)] * item.ndim)
-                    place += item.ndim
-            else:
-                tensors.append((place, item))
-                steps.append(slice(None))
-                place += 1
-        elif isinstance(item, bool):
-            steps.append(None)
-            tensors.append((place, scalar_tensor(item, dtype=dtypes.bool_, device=self.device)))
-            place += 1
+            flag = item.ndim == 0 and item.dtype in _MASK_DTYPES
+            moved = item.ndim if item.dtype in _MASK_DTYPES and not flag else 1
+            step = [None] if flag else [_EVERYTHING] * moved
+            length = place + 1
+            tensors.append((place, item))
         else:
-            steps.append(item)
+            moved, step = 0, [item]
+        place += moved
+        steps += step
+        places += [k] * len(step)
     if all(item is Ellipsis or type(item) is slice and item == _EVERYTHING for item in steps):
-        return (self if tensors else basic(self, Ellipsis)), tensors or None
-    window = basic(self, tuple(steps))
-    if window is None:
-        window = _window_of(self, tuple(steps))
+        window = self if tensors else basic(self, Ellipsis)
+    else:
+        window = _window_of(self, tuple(steps), places)
+    if length > window.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {window.ndim} (got {length})")
+    for _, t in tensors:
+        if t.dtype not in _INDEX_DTYPES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return window, tensors or None
 
 
+_MASK_DTYPES = (dtypes.bool_, dtypes.uint8)
 _EVERYTHING = slice(None)
 
 
-def _window_of(self, steps):
-    new, moved, last = plan_of_key(self.spec, steps)
+def _window_of(self, steps, places):
+    new, moved, last = plan_of_key(self.spec, steps, places)
     return noted(self, new, moved, last, steps)
 
 
 def _dims_taken(item) -> int:
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
-    if isinstance(item, Tensor) and item.dtype in (dtypes.bool_, dtypes.uint8):
+    if isinstance(item, Tensor) and item.dtype in _MASK_DTYPES:
         return item.ndim
     return 1
 
 
+def _is_integer(item) -> bool:
+    return not isinstance(item, (bool, Tensor)) and not getattr(item, "ndim", 0) and hasattr(item, "__index__")
+
+
 def _resolved(self, item):
-    """One item of a key as an int, slice, None, ..., bool or index tensor."""
-    if item is None or item is Ellipsis or isinstance(item, (bool, slice)):
+    """One item of a key as an int, slice, None, ... or index tensor."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
         return item
     if isinstance(item, Tensor):
-        if item.dtype not in _INDEX_DTYPES:
-            if item.dtype.kind in ("int", "uint") and item.ndim == 0:
-                return int(item.item())
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        if item.ndim == 0 and item.dtype in (dtypes.int64, dtypes.int32) and not item.is_meta:
+        if item.ndim == 0 and item.dtype.kind in ("int", "uint") and item.dtype is not dtypes.uint8 and not item.is_meta:
             return int(item.item())
         return item
+    if isinstance(item, bool):
+        return scalar_tensor(item, dtype=dtypes.bool_, device=self.device)
     if isinstance(item, (list, tuple, range)):
-        made = tensor(list(item), device=self.device) if len(item) else TABLE["empty"].call((0,), dtype=dtypes.int64, device=self.device)
-        return _resolved(self, made)
-    if isinstance(item, str):
-        raise TypeError("new(): invalid data type 'str'")
+        return _of_sequence(self, item)
+    if isinstance(item, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
     if getattr(item, "ndim", None) and hasattr(item, "__array__"):
         return _resolved(self, as_tensor(item))
     try:
         return as_index(item)
     except TypeError:
-        raise IndexError(f"{_KINDS} (got {type(item).__name__})") from None
+        raise IndexError(f"{_KINDS} (got {_type_name(item)})") from None
+
+
+def _type_name(item) -> str:
+    kind = type(item)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def _of_sequence(self, items):
+    """An index tensor of a list: bool where it holds bools, else int64, numbers with a fraction cut."""
+    first = items
+    while isinstance(first, (list, tuple, range)) and len(first):
+        first = first[0]
+    if isinstance(first, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+    if hasattr(type(first), "dtype") and not getattr(first, "ndim", 0) and not isinstance(first, (Tensor, float, int)) and not hasattr(first, "__index__") and first.dtype.kind == "f":
+        raise TypeError(f"'{_type_name(first)}' object cannot be interpreted as an integer")
+    made = tensor(list(items), device=self.device)
+    if made.dtype in _MASK_DTYPES and made.numel():
+        return made
+    return TABLE["to"].call(made, dtypes.int64)
 
 
 # ---- reading by index tensors ----------------------------------------------------------------------------------------------------
@@ -171,7 +190,7 @@ def _integers_of(x, tensors):
     """(dims, index tensors): masks become the coordinates of what they hold, all on x's device."""
     dims, indices = [], []
     for place, t in tensors:
-        if t.dtype in (dtypes.bool_, dtypes.uint8):
+        if t.dtype in _MASK_DTYPES:
             if t.ndim == 0:
                 dims.append(place)
                 indices.append(_flag_index(t))
@@ -290,7 +309,7 @@ def _named(x, indices):
         if t.dtype not in _INDEX_DTYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         tensors.append((place, t))
-        place += t.ndim if t.dtype in (dtypes.bool_, dtypes.uint8) else 1
+        place += t.ndim if t.dtype in _MASK_DTYPES else 1
     if place > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim} (got {place})")
     return _integers_of(x, tensors)
@@ -328,7 +347,7 @@ def setitem(self, key, value):
         if isinstance(value, Tensor):
             value = _without_leading_ones(value)
             if value.shape != window.shape:
-                value.spec.layout.expand(window.shape)  # raises PyTorch's sentence where it does not broadcast
+                _check_expands(value, window.shape)  # raises PyTorch's sentence where it does not broadcast
             if tracking(window, value) or value.is_meta:
                 TABLE["copy_"].call(window, value)
             else:
@@ -341,7 +360,7 @@ def setitem(self, key, value):
         return
     if not isinstance(value, Tensor):
         value = TABLE["full"].call((), value, dtype=self.dtype, device=self.device)
-    if len(tensors) == 1 and tensors[0][1].dtype is dtypes.bool_ and value.numel() == 1 and tensors[0][1].ndim:
+    if len(tensors) == 1 and tensors[0][1].dtype in _MASK_DTYPES and value.numel() == 1 and tensors[0][1].ndim:
         _fill_where(window, tensors[0], value)
     else:
         dims, indices = _integers_of(window, tensors)
@@ -354,6 +373,12 @@ def _number(self, value):
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         return value.item()
     raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor")
+
+
+def _check_expands(value, shape):
+    if value.ndim > len(shape):
+        raise errors.expand_too_short(value.shape, shape, value.dtype)
+    value.spec.layout.expand(shape)
 
 
 def _without_leading_ones(value):
@@ -370,6 +395,8 @@ def _fill_where(window, placed, value):
     mask = TABLE["reshape"].call(mask, (*mask.shape, *[1] * after)) if after else mask
     if value.ndim:
         value = TABLE["reshape"].call(value, ())
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char\n  Make it one: mask.bool().")
     if value.dtype is not window.dtype:
         value = TABLE["to"].call(value, window.dtype)
     TABLE["masked_fill_"].call(window, mask, value)

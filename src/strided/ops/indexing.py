@@ -61,8 +61,11 @@ class Walk:
 
     __slots__ = ("shape", "strides", "indices", "extents")
 
-    def __init__(self, spec: Spec, dims: tuple[int, ...], index_specs: tuple[Spec, ...]):
+    def __init__(self, spec: Spec, dims: tuple[int, ...], index_specs: tuple[Spec, ...], named: bool = False):
+        """named: raises where indices meet a dimension of size 0; else the caller looks at each index."""
         common = _broadcast(index_specs)
+        if named and 0 not in common and not all(spec.shape[d] for d in dims):
+            raise IndexError("index is out of bounds for dimension with size 0")
         first = dims[0]
         together = dims == tuple(range(first, first + len(dims)))
         kept = [d for d in range(spec.ndim) if d not in dims]
@@ -94,21 +97,21 @@ def get(x: Tensor, dims: tuple[int, ...], indices: tuple[Tensor, ...], describe=
     key = "get", x.spec, dims, tuple([i.spec for i in indices]), wrap_negative
     plan = _plans.get(key)
     if plan is None:
-        plan = _plans.put(key, _plan_get(x, dims, indices, wrap_negative))
+        plan = _plans.put(key, _plan_get(x, dims, indices, wrap_negative, describe is None))
     desc, spec, extents = plan
     if desc is None:
         out = empty(spec.shape, spec.dtype, spec.device)
-        if not spec.is_meta:
-            _check_all(indices, extents, describe or out_of_bounds(extents, dims), wrap_negative)
-        return out
+        if describe is not None and not spec.is_meta:
+            _check_all(indices, extents, describe, wrap_negative)
+        return out  # x[index] that reads nothing does not look at its indices, as in PyTorch
     memory = new_storage(spec.nbytes)
     run_checked(desc, describe or out_of_bounds(extents, dims), memory.data, x.ptr, *[i.ptr for i in indices])
     return wrap(spec, memory, memory.data)
 
 
-def _plan_get(x, dims, indices, wrap_negative):
+def _plan_get(x, dims, indices, wrap_negative, named):
     device = x.device if x.is_meta else errors.check_devices("index", [x, *indices])  # shapes alone: indices may stay where they are
-    walk = Walk(x.spec, dims, tuple([i.spec for i in indices]))
+    walk = Walk(x.spec, dims, tuple([i.spec for i in indices]), named)
     layout = Layout.contiguous(walk.shape)
     spec = Spec.of(layout, x.dtype, device)
     if spec.is_meta or spec.numel == 0:
@@ -121,9 +124,11 @@ def put(op: str, x: Tensor, dims: tuple[int, ...], indices: tuple[Tensor, ...], 
     key = "put", op, x.spec, dims, tuple([i.spec for i in indices]), values.spec, wrap_negative
     plan = _plans.get(key)
     if plan is None:
-        plan = _plans.put(key, _plan_put(op, x, dims, indices, values, wrap_negative))
+        plan = _plans.put(key, _plan_put(op, x, dims, indices, values, wrap_negative, describe is None))
     desc, extents = plan
     if x.is_meta:
+        return
+    if desc is None and describe is None:
         return
     describe = describe or out_of_bounds(extents, dims)
     _check_all(indices, extents, describe, wrap_negative)
@@ -131,17 +136,17 @@ def put(op: str, x: Tensor, dims: tuple[int, ...], indices: tuple[Tensor, ...], 
         run_checked(desc, describe, x.ptr, values.ptr, *[i.ptr for i in indices])
 
 
-def _plan_put(op, x, dims, indices, values, wrap_negative):
-    walk, source = check_fits(x, dims, indices, values)
+def _plan_put(op, x, dims, indices, values, wrap_negative, named):
+    walk, source = check_fits(x, dims, indices, values, named)
     if x.is_meta or not source.numel:
         return None, walk.extents
     errors.check_devices("index_put_", [x, *indices])
     return K.build_indexed(op, x.dtype, walk.shape, walk.strides, source.strides, walk.indices, wrap=wrap_negative), walk.extents
 
 
-def check_fits(x, dims, indices, values) -> tuple[Walk, Layout]:
+def check_fits(x, dims, indices, values, named=True) -> tuple[Walk, Layout]:
     """The walk of x[indices], and the values' layout broadcast to it; RuntimeError where they do not fit."""
-    walk = Walk(x.spec, dims, tuple([i.spec for i in indices]))
+    walk = Walk(x.spec, dims, tuple([i.spec for i in indices]), named)
     try:
         return walk, values.spec.layout.expand(walk.shape)
     except RuntimeError:

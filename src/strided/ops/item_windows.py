@@ -52,51 +52,52 @@ _NODES = {
 }
 
 
-def plan_of_key(spec, key: tuple):
-    """(spec of the window, bytes by which it starts later, last kind of step) for a tuple of ints, slices, None and ...; raises IndexError."""
-    shape, strides, offset, last, d = [], [], 0, "alias", 0
+def plan_of_key(spec, key: tuple, places=None):
+    """(spec of the window, bytes by which it starts later, last kind of step) for a tuple of ints, slices, None and ...; raises IndexError.
+
+    places: where in the user's key each step comes from, if not one by one: errors count dimensions that way, as PyTorch's do.
+    """
+    shape, strides, offset, last, d = list(spec.shape), list(spec.strides), 0, "alias", 0
     named = 0
     for item in key:
         named += item is not None and item is not Ellipsis
     if named > spec.ndim:
-        if spec.ndim == 0 and all(item is None or item is Ellipsis or isinstance(item, int) for item in key):
-            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
-        if spec.ndim == 0:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {spec.ndim}")
-    seen = False
-    for item in key:
+    for k, item in enumerate(key):
         if item is None:
-            inner = spec.shape[d] * spec.strides[d] if d < spec.ndim else 1
-            shape.append(1)
-            strides.append(inner)
+            if d > len(shape):
+                raise _no_dimension(d, len(shape) + 1)
+            strides.insert(d, shape[d] * strides[d] if d < len(shape) else 1)
+            shape.insert(d, 1)
             last = "unsqueeze"
+            d += 1
         elif item is Ellipsis:
-            for _ in range(0 if seen else spec.ndim - named):
-                shape.append(spec.shape[d])
-                strides.append(spec.strides[d])
-                d += 1
-            seen = True
+            d += spec.ndim - named  # a second one moves on by as much again, as in PyTorch
         elif isinstance(item, slice):
-            size = spec.shape[d]
+            size = shape[d] if d < len(shape) else 0
             start, stop, step = _bounds(item, size)
             length = max(0, (stop - start + step - 1) // step)
-            if (start, length, step) != (0, size, 1):
+            if d >= len(shape):
+                if item.start or step != 1 or (item.stop is not None and as_index(item.stop) < 0):
+                    raise _no_dimension(d, len(shape))
+            elif (start, length, step) != (0, size, 1):
                 last = "slice"
-            offset += start * spec.strides[d]
-            shape.append(length)
-            strides.append(spec.strides[d] * step)
+                offset += start * strides[d]
+                shape[d] = length
+                strides[d] *= step
             d += 1
         else:
-            size = spec.shape[d]
+            size = shape[d] if d < len(shape) else 0
             if not -size <= item < size:
-                raise IndexError(f"index {item} is out of bounds for dimension {d} with size {size}")
-            offset += (item + size if item < 0 else item) * spec.strides[d]
+                raise IndexError(f"index {item} is out of bounds for dimension {k if places is None else places[k]} with size {size}")
+            offset += (item + size if item < 0 else item) * strides[d]
             last = "select"
-            d += 1
-    shape.extend(spec.shape[d:])
-    strides.extend(spec.strides[d:])
+            del shape[d], strides[d]
     return spec.with_layout(Layout.of(shape, strides)), offset * spec.itemsize, last
+
+
+def _no_dimension(d: int, ndim: int) -> IndexError:
+    return IndexError(f"Dimension out of range (expected to be in range of [{min(-ndim, -1)}, {max(ndim - 1, 0)}], but got {d})")
 
 
 def _bounds(item: slice, size: int):
@@ -162,12 +163,22 @@ def _row(self, position: int):
     spec = self.spec
     plan = spec.cache.get("[int]")
     if plan is None:
-        new, _, _ = plan_of_key(spec, (position,))
+        if not spec.ndim:
+            raise _no_dimension_at_all(position)
+        if not spec.shape[0]:
+            raise IndexError(f"index {position} is out of bounds for dimension 0 with size 0")
+        new, _, _ = plan_of_key(spec, (0,))
         plan = remember(spec, "[int]", (new, spec.shape[0], spec.strides[0] * spec.itemsize))
     new, size, step = plan
     if -size <= position < size:
         return noted(self, new, (position + size if position < 0 else position) * step, "select", (position,))
     raise IndexError(f"index {position} is out of bounds for dimension 0 with size {size}")
+
+
+def _no_dimension_at_all(position: int) -> IndexError:
+    if position:
+        return IndexError(f"index {position} is out of bounds for dimension 0 with size 0\n  The tensor is 0-dimensional: it is one number, x.item().")
+    return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
 
 
 def basic(self, key):
@@ -184,4 +195,9 @@ def basic(self, key):
             tokens.append(token)
         return _window(self, tuple(tokens), key)
     token = _token(key)
-    return None if token is None else _window(self, ("[]", token), (key,))
+    if token is None:
+        return None
+    if kind is slice and not self.spec.ndim:
+        _bounds(key, 0)
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    return _window(self, ("[]", token), (key,))
