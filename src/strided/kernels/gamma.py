@@ -57,7 +57,8 @@ def polygamma(n: int, x):
     r = (x - E.round(x)) * math.pi
     r = E.where(mirrored, r, 1.0)
     cot = E.cos(r) / E.sin(r)
-    total = E.constant(0.0)
-    for c in reversed(_cotangent(n)):
+    *lower, last = _cotangent(n)
+    total = E.constant(float(last))
+    for c in reversed(lower):
         total = total * cot + float(c)
     return E.where(mirrored, (1.0 if n % 2 == 0 else -1.0) * value - total * math.pi ** (n + 1), value)
