@@ -1,6 +1,6 @@
 """Pointwise operators from one expression: plans, the eager fast path, gradients, in-place forms.
 
-Holds the machinery; the operators themselves are listed in pointwise.py. A `Pointwise` object is an operator without a name in the table: the
+Holds the machinery; the operators themselves are listed in pointwise.py, their nodes are pointwise_nodes.py's. A `Pointwise` object is an operator without a name in the table: the
 derivatives of operators are such objects too, made from the expression graph when first needed.
 """
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, errors
-from ..autograd import Node, anomaly, check_inplace, record_inplace, tracking
+from ..autograd import anomaly, check_inplace, record_inplace, tracking
 from ..autograd.graph import accumulator, gradient_edge, next_sequence
 from ..autograd.modes import STATE
-from ..autograd.saved import RELEASED, attached, save
+from ..autograd.saved import attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
 from ..kernels import expr as E
 from ..kernels.index import build_copy
@@ -20,6 +20,7 @@ from ..kernels.map import build_map
 from ..layout import broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, wrap
 from . import table
+from .pointwise_nodes import NO_NUMBERS, PASS, ZERO, Recipe, fit, node_class, sum_to
 from .table import TABLE, Entry
 
 _new = object.__new__
@@ -52,7 +53,7 @@ class Pointwise:
         self.vjps: dict[int, Any] = {}
         self.recipes: dict[int, Recipe] = {}
         self.gradient: Callable[..., Any] | None = None  # an expression over (g, *operands, result) an operand, where the derived one is not wanted
-        self.node_class = _node_class(node) if node else None
+        self.node_class = node_class(node) if node else None
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
@@ -115,52 +116,68 @@ class Pointwise:
 
         kinds: the spec of a tensor, the type of a number, for each operand.
         """
-        spec = out.spec
-        if not spec.dtype.is_floating_point:
+        if not out.spec.dtype.is_floating_point:
             return
         edges = []
         wanted = 0
-        bit = 1
-        numbers = None
-        for o, kind in zip(operands, kinds):
-            if type(kind) is not Spec:
-                edge = None
-                numbers = operands
-            elif o._base is not None:
-                edge = gradient_edge(o)
-            elif not o._tracked:
-                edge = None
-            elif (source := o._node) is not None:
-                edge = (source, o._nr)
-            else:
-                edge = (o._accumulator or accumulator(o), 0, o)
+        for place, (o, kind) in enumerate(zip(operands, kinds)):
+            edge = gradient_edge(o) if type(kind) is Spec else None
             if edge is not None:
-                wanted += bit
-            bit += bit
+                wanted += 1 << place
             edges.append(edge)
-        recipe = self.recipes.get(wanted) or self.recipe(wanted)
+        numbers = tuple([o if type(kind) is not Spec else None for o, kind in zip(operands, kinds)])
+        self.hang(self.recipes.get(wanted) or self.recipe(wanted), edges, kinds, numbers, operands, out)
+
+    def record_two(self, kinds: tuple, a: Tensor, b: Any, out: Tensor) -> None:
+        """`record` for a tensor and a second operand."""
+        if not out.spec.dtype.is_floating_point:
+            return
+        if a._base is not None:
+            first = gradient_edge(a)
+        elif not a._tracked:
+            first = None
+        elif (source := a._node) is not None:
+            first = source, a._nr
+        else:
+            first = a._accumulator or accumulator(a), 0, a
+        numbers = NO_NUMBERS
+        if type(kinds[1]) is not Spec:
+            second = None
+            numbers = None, b
+        elif b._base is not None:
+            second = gradient_edge(b)
+        elif not b._tracked:
+            second = None
+        elif (source := b._node) is not None:
+            second = source, b._nr
+        else:
+            second = b._accumulator or accumulator(b), 0, b
+        wanted = (first is not None) + 2 * (second is not None)
+        self.hang(self.recipes.get(wanted) or self.recipe(wanted), (first, second), kinds, numbers, (a, b), out)
+
+    def hang(self, recipe: Recipe, edges, kinds: tuple, numbers: tuple, operands: tuple, out: Tensor) -> None:
+        """The node behind `out`."""
         node = _new(self.node_class)
         node.edges = edges
         node.recipe = recipe
         node.kinds = kinds
-        node.numbers = NO_NUMBERS if numbers is None else tuple([None if isinstance(o, Tensor) else o for o in operands])
-        saves = recipe.saves
-        if not saves:
-            node.saves = ()
-        elif STATE.saved_hooks:
-            node.saves = save([operands[i] if i < self.arity else out for i in saves if i == self.arity or type(kinds[i]) is Spec], out)
-        else:  # `save`, inline
-            node.saves = entries = []
-            for i in saves:
-                if i == self.arity:
-                    entries.append((None, out.mem.version, 0, spec, out.mem, out.ptr))
-                elif type(kinds[i]) is Spec:
-                    o = operands[i]
-                    if o._inference:
-                        save((o,), out)  # raises
-                    entries.append((o, o.mem.version, o._node))
+        node.numbers = numbers
+        node.specs = spec = out.spec
         node.seq = next_sequence()
-        node.specs = spec
+        node.saves = entries = []
+        if recipe.saves:
+            arity = self.arity
+            if STATE.saved_hooks:
+                node.saves = save([operands[i] if i < arity else out for i in recipe.saves if i == arity or type(kinds[i]) is Spec], out)
+            else:  # `save`, inline
+                for i in recipe.saves:
+                    if i == arity:
+                        entries.append((None, out.mem.version, 0, spec, out.mem, out.ptr))
+                    elif type(kinds[i]) is Spec:
+                        o = operands[i]
+                        if o._inference:
+                            save((o,), out)  # raises
+                        entries.append((o, o.mem.version, o._node))
         if anomaly.enabled:
             anomaly.remember(node)
         out._node = node
@@ -187,7 +204,7 @@ class Pointwise:
             addresses = []
             for o in others:
                 if isinstance(o, Tensor):
-                    if o.mem is x.mem and (o.ptr != x.ptr or o.spec.layout is not x.spec.layout):
+                    if _clash(o, x):
                         o = self_copy(o)  # another window of the memory being written
                     addresses.append(o)
                 else:
@@ -241,175 +258,6 @@ class Pointwise:
             needed = sorted({k for term in terms if isinstance(term, tuple) for k in term[1] if k >= 0})
             found = self.recipes[wanted] = Recipe(tuple(needed), terms)
         return found
-
-
-class Recipe:
-    """What nodes save and how their gradients follow, for one choice of operands that want one.
-
-    saves: numbers of operands, `arity` for the result. terms: what `Pointwise.vjp` gives for each operand that wants a gradient, else None.
-    steps: the same made ready for operands and gradients of given kinds, see `_prepare`.
-    """
-
-    __slots__ = ("saves", "terms", "steps")
-
-    def __init__(self, saves, terms):
-        self.saves, self.terms, self.steps = saves, terms, PlanCache()
-
-
-PASS, ZERO = "pass", "zero"
-NO_NUMBERS = (None,) * 8  # of nodes whose operands are all tensors
-
-
-class PointwiseNode(Node):
-    """A recorded pointwise operator: `recipe` says what was saved and how gradients follow, `kinds` the operands' specs (a number's type), `numbers` the numbers."""
-
-    __slots__ = ("recipe", "kinds", "numbers")
-
-    def apply(self, g):
-        """Gradients of the operands: straight from the prepared kernels where nothing is to be recorded or watched."""
-        if STATE.grad_enabled or HOOKS.active:
-            return _gradients(self, g)
-        recipe, kinds = self.recipe, self.kinds
-        found = recipe.steps.get((g.spec, self.specs, kinds))
-        if found is None:
-            values = _values(self, g)
-            _prepare(self, g, values)
-            return _gradients(self, g, values)
-        places, steps = found
-        if steps is None:
-            return _gradients(self, g)
-        slots = [*self.numbers[: len(kinds)], 0, g.ptr]
-        if places:
-            saves = self.saves
-            if saves is RELEASED:
-                raise RELEASED.error()
-            for k, entry in zip(places, saves):
-                first = entry[0]
-                if len(entry) == 3:
-                    if first.mem.version != entry[1] or first.spec is not kinds[k]:
-                        return _gradients(self, g)  # raises, or unpacks what has other strides than the operand
-                    slots[k] = first.ptr
-                elif len(entry) == 6 and entry[4].version == entry[1]:
-                    slots[k] = entry[5]
-                else:
-                    return _gradients(self, g)
-        results = []
-        for step, need in zip(steps, self.needs):
-            if step is None or not need:
-                results.append(None)
-            elif step is PASS:
-                results.append(g)
-            else:
-                desc, spec, sources, target = step
-                if desc is None:
-                    t = g
-                else:
-                    mem = launch_new(desc, *[slots[k] for k in sources])
-                    t = _new(Tensor)
-                    t.spec = spec
-                    t.mem = mem
-                    t.ptr = mem.data
-                results.append(t if target is None else fit(t, target))
-        return tuple(results)
-
-    @property
-    def operands(self) -> tuple:
-        """The specs of tensors, and the numbers."""
-        return tuple([kind if type(kind) is Spec else number for kind, number in zip(self.kinds, self.numbers)])
-
-    @property
-    def saved_names(self):
-        names = ("self", "other", "value", "scale")[: len(self.kinds)]
-        return tuple([(*names, "result")[i] for i in self.recipe.saves if i == len(self.kinds) or type(self.kinds[i]) is Spec])
-
-
-def _node_class(name: str) -> type[Node]:
-    full = name if "Backward" in name else f"{name}Backward0"
-    return type(full, (PointwiseNode,), {"__slots__": (), "__module__": __name__})
-
-
-def _values(node: PointwiseNode, g: Tensor) -> dict[int, Any]:
-    """What terms are made of: -1 the gradient, then the operands that were saved and the result."""
-    recipe, operands = node.recipe, node.operands
-    values: dict[int, Any] = {-1: g}
-    if recipe.saves:
-        n = len(operands)
-        tensors = iter(node.saved)
-        for k in recipe.saves:
-            values[k] = next(tensors) if k == n or isinstance(operands[k], Spec) else operands[k]
-    return values
-
-
-def _gradients(node: PointwiseNode, g: Tensor, values: dict[int, Any] | None = None) -> tuple:
-    """Gradients in operators, as they are recorded and seen: each term's expression, summed over broadcast dimensions, in the operand's dtype."""
-    operands = node.operands
-    if values is None:
-        values = _values(node, g)
-    results = []
-    for i, term in enumerate(node.recipe.terms):
-        if term is None or not node.needs[i]:
-            results.append(None)
-        elif term is PASS:
-            results.append(fit(g, operands[i]))
-        elif term is ZERO:
-            spec = operands[i]
-            results.append(TABLE["zeros_like"].call(g) if spec.shape == g.shape else TABLE["zeros"].call(spec.shape, dtype=spec.dtype, device=spec.device))
-        else:
-            operator, sources = term
-            results.append(fit(operator(*[values[k] for k in sources]), operands[i]))
-    return tuple(results)
-
-
-def _prepare(node: PointwiseNode, g: Tensor, values: dict[int, Any]) -> None:
-    """Keeps (numbers of the operands that were saved, a step an operand) for nodes and gradients of these kinds; steps are None where there is no kernel to launch.
-
-    A step is None, PASS, or (descriptor, spec of what it computes, places of its operands, spec to fit it to or None); without a descriptor it is the
-    gradient itself that is fitted.
-    """
-    recipe, kinds = node.recipe, node.kinds
-    steps: list | None = []
-    for term, kind in zip(recipe.terms, kinds):
-        if term is None:
-            steps.append(None)
-        elif term is PASS:
-            steps.append(PASS if _fits(g.spec, kind) else (None, None, (), kind))
-        elif term is ZERO:
-            steps = None
-            break
-        else:
-            operator, sources = term
-            operands = tuple([values[k] for k in sources])
-            key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
-            plan = operator.plans.get(key) or operator.plans.put(key, operator.plan(operands))
-            if plan.desc is None:
-                steps = None
-                break
-            steps.append((plan.desc, plan.spec, sources, None if _fits(plan.spec, kind) else kind))
-    places = tuple([k for k in recipe.saves if k == len(kinds) or type(kinds[k]) is Spec])
-    recipe.steps.put((g.spec, node.specs, kinds), (places, steps))
-
-
-def _fits(spec: Spec, target: Spec) -> bool:
-    return spec.shape == target.shape and spec.dtype is target.dtype
-
-
-def fit(g: Tensor, spec: Spec) -> Tensor:
-    """A gradient summed down to the shape, and cast to the dtype, of the operand it belongs to."""
-    if g.spec.shape != spec.shape:
-        g = sum_to(g, spec.shape)
-    if g.spec.dtype is not spec.dtype:
-        g = TABLE["to"].call(g, spec.dtype)
-    return g
-
-
-def sum_to(g: Tensor, shape) -> Tensor:
-    """g summed over the dimensions along which `shape` was broadcast to g's shape."""
-    extra = g.ndim - len(shape)
-    stretched = tuple([extra + d for d, size in enumerate(shape) if size == 1 and g.shape[extra + d] != 1])
-    if not stretched:
-        return TABLE["sum"].call(g, tuple(range(extra))) if extra else g  # [.., *shape] -> shape
-    g = TABLE["sum"].call(g, (*range(extra), *stretched), True)  # [.., 1, ..]
-    return TABLE["reshape"].call(g, shape) if extra else g
 
 
 def _substitute(expression, old, new):
@@ -466,13 +314,24 @@ _identity = E.param(0)
 _assign_plans = PlanCache()
 
 
+def _clash(source: Tensor, target: Tensor) -> bool:
+    """Whether writing `target` could change elements of `source` that are still to be read: their memory meets, and not element by element.
+
+    Told by address: `x.data` and borrowed memory have storages of their own.
+    """
+    a, b, gap = source.spec, target.spec, source.ptr - target.ptr
+    if gap >= b.layout.span * b.itemsize or -gap >= a.layout.span * a.itemsize:
+        return False
+    return gap != 0 or a.layout is not b.layout or a.itemsize != b.itemsize
+
+
 def assign(destination: Tensor, source: Tensor) -> None:
     """Copies values, broadcast and cast to the destination; neither recorded nor counted as a version."""
     if destination.spec.is_meta:
         return
     if source.spec.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    if source.mem is destination.mem and not (source.ptr == destination.ptr and source.spec.layout is destination.spec.layout):
+    if _clash(source, destination):
         source = self_copy(source)
     key = destination.spec, source.spec
     desc = _assign_plans.get(key)
@@ -584,7 +443,7 @@ def _not_a_tensor(name: str, value) -> TypeError:
 
 
 def _binary(op: Pointwise, entry: Entry):
-    plans = op.plans
+    plans, records = op.plans, op.node_name is not None
 
     def call(input, other, *, out=None):
         if out is not None:
@@ -611,11 +470,13 @@ def _binary(op: Pointwise, entry: Entry):
             t.spec = plan.spec
             t.mem = mem
             t.ptr = mem.data
-        if input._tracked or input._base is not None:
-            if op.node_name is not None and tracking(input, other):
-                op.record(key, (input, other), t)
-        elif second is not other and (other._tracked or other._base is not None) and op.node_name is not None and tracking(other):
-            op.record(key, (input, other), t)
+        # `tracking`, inline: a view follows its base
+        if records and (
+            input._tracked
+            or (base := input._base) is not None and base._tracked
+            or second is not other and (other._tracked or (base := other._base) is not None and base._tracked)
+        ) and STATE.grad_enabled:  # fmt: skip
+            op.record_two(key, input, other, t)
         return t
 
     return call
@@ -670,7 +531,9 @@ def _inplace(op: Pointwise, entry: Entry):
             else:
                 plan = plans.get((input.spec, other.spec))
                 second = other.ptr
-                plain = not (input._tracked or other._tracked or input._base is not None or other._base is not None or input._inference or other.mem is input.mem)
+                mem, memory = input.mem, other.mem
+                plain = not (input._tracked or other._tracked or input._base is not None or other._base is not None or input._inference
+                             or memory is mem or mem.owner is not None or memory.owner is not None)
         except AttributeError:
             return op.into(input, other)
         if plan is None or not plain or plan.desc is None:
