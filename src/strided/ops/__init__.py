@@ -3,6 +3,7 @@
 `strided.ops.<name>` is the public function of an operator (nn and optim call operators through here).
 """
 from . import (
+    activation,
     attention,
     complexlike,
     composite,
@@ -30,6 +31,7 @@ from . import (
     scan,
     scatter,
     shape,
+    signatures,
     sort,
     special,
     table,
@@ -37,5 +39,6 @@ from . import (
 )
 from .table import TABLE
 
+signatures.guard()
 table.install_methods()
 globals().update({name: e.call for e in TABLE.values() if e.function for name in (e.name, *e.aliases)})

@@ -19,7 +19,7 @@ from ..kernels.index import build_copy
 from ..kernels.map import build_map
 from ..layout import broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, wrap
-from . import table
+from . import signatures, table
 from .pointwise_nodes import NO_NUMBERS, PASS, ZERO, Recipe, fit, node_class, sum_to
 from .table import TABLE, Entry
 
@@ -461,6 +461,7 @@ def _binary(op: Pointwise, entry: Entry):
         except AttributeError:
             return _mixed(op, entry, input, other)
         if plan is None:
+            signatures.check(entry.name, (input, other))
             plan = plans.put(key, op.plan((input, other)))
         if plan.desc is None:
             t = run(None, plan.spec)
@@ -484,8 +485,7 @@ def _binary(op: Pointwise, entry: Entry):
 
 def _mixed(op: Pointwise, entry: Entry, *operands):
     """The slow way in: a number first, NumPy scalars, or what cannot be computed with at all."""
-    if not any(isinstance(o, Tensor) for o in operands):
-        raise _not_a_tensor(entry.name, operands[0])
+    signatures.check(entry.name, operands)
     try:
         operands = tuple(_number(o) for o in operands)
     except TypeError:
