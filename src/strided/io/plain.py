@@ -53,7 +53,7 @@ def _dtype(text: Any, align: Any = False, copy: Any = True) -> Any:
 
     if type(text) is not str or len(text) > 8 or text.lstrip("<>=|")[:1] not in tuple("biufcSU") or not text.lstrip("<>=|")[1:].isdigit():
         raise UnpicklingError(f"arrays of numbers and text are loaded, not of {str(text)[:100]!r}")
-    return _simple(numpy.dtype(text))
+    return _simple(numpy.dtype(text, False, True))  # a copy: the byte order is set on it
 
 
 def _scalar(dtype: Any, data: Any) -> Any:

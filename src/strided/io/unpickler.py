@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import struct
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict, defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,7 @@ class Unpickler:
 
     def push_global(self, module: str, name: str) -> None:
         if self.protocol < 3:
-            module = {"__builtin__": "builtins", "copy_reg": "copyreg"}.get(module, module)
+            module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))  # Python 2's names, as old protocols spell them
         self.stack.append(self.allowed.find(module, name))
 
     def do_reduce(self) -> None:
@@ -266,7 +267,11 @@ class Unpickler:
 
 
 def _push(make: Callable[[Unpickler], Any]) -> Callable[[Unpickler], None]:
-    return lambda u: u.stack.append(make(u))
+    def push(u: Unpickler) -> None:
+        value = make(u)  # first: it may change which stack is the present one
+        u.stack.append(value)
+
+    return push
 
 
 _HANDLERS: dict[int, Callable[[Unpickler], None]] = {
