@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .kernels.native import PlanCache, launch, launch_new
-from .tensor import Spec, Tensor, wrap
+from .tensor import META_ADDRESS, Spec, Tensor, wrap
 
 __all__ = ["CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call", "launch", "launch_new", "listen", "phase", "set_autocast", "set_inference", "tensors_in"]
 
@@ -224,7 +224,7 @@ def set_autocast(dtype: Any) -> None:
 def run(desc: bytes | None, spec: Spec, *slots: int | float) -> Tensor:
     """A fresh result of `spec` computed by a `launch_new` plan (None on the meta device: shapes only)."""
     if desc is None:
-        return wrap(spec, meta_storage(spec), 0)
+        return wrap(spec, meta_storage(spec), META_ADDRESS)
     memory = launch_new(desc, *slots)
     return wrap(spec, memory, memory.data)
 

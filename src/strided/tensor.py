@@ -11,6 +11,8 @@ from .dtypes import Device, DType
 from .kernels.native import Storage, new_storage, wrap_storage
 from .layout import Layout, Size, wrap_dim
 
+META_ADDRESS = 3 << 62  # where meta tensors "begin": no address, and too large for a kernel's slot, so that a launch refuses it instead of reading there
+
 _SPECS: dict[tuple, Spec] = {}
 _SPEC_LIMIT = 20_000  # beyond this many the table is emptied; a spec met again is then made anew
 
@@ -140,7 +142,7 @@ class Tensor:
 
     def storage_offset(self) -> int:
         """Elements from the start of the storage to element [0, …, 0]."""
-        return (self.ptr - self.mem.data) // self.spec.itemsize if self.mem.data else self.ptr // self.spec.itemsize
+        return (self.ptr - self.mem.data) // self.spec.itemsize if self.mem.data else self.ptr % META_ADDRESS // self.spec.itemsize
 
     def data_ptr(self) -> int:
         """Address of element [0, …, 0]; 0 for an empty or meta tensor."""
@@ -213,7 +215,7 @@ def empty_of(spec: Spec) -> Tensor:
     """A fresh uninitialised tensor of a spec."""
     nbytes = spec.layout.span * spec.itemsize
     mem = wrap_storage(0, nbytes, None) if spec.is_meta else new_storage(nbytes)
-    return wrap(spec, mem, mem.data)
+    return wrap(spec, mem, META_ADDRESS if spec.is_meta else mem.data)
 
 
 class UntypedStorage:
@@ -288,6 +290,7 @@ class TypedStorage:
     def tolist(self) -> list:
         from .kernels.native import read_list
 
+        memoryview(self._mem)  # raises for a meta tensor
         return read_list(self.dtype.code, self._mem.data, len(self), self.dtype.itemsize)
 
     def __iter__(self):

@@ -4,6 +4,7 @@ Holds: what the host can do, the compiler, the linker (one LLJIT for all objects
 """
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import pathlib
@@ -16,6 +17,10 @@ import llvmlite
 import llvmlite.binding as llvm
 
 _lock = threading.RLock()  # LLVM compiles one module at a time
+if hasattr(os, "register_at_fork"):  # a child forked while another thread compiles would wait for that thread, which it does not have, for ever
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+# LLVM's own teardown at exit must not meet a compile: one that a daemon thread is in the middle of is awaited, later ones never begin.
+atexit.register(_lock.acquire)
 _addresses: dict[Hashable, int] = {}
 
 # The text of every kernel depends on the generators' source: a cached object is used only by the version that wrote it.
@@ -244,8 +249,11 @@ def _write(path: pathlib.Path, data: bytes) -> None:
 
 
 def make_immortal() -> None:
-    """Keeps the linked code for the life of the process: the interpreter must not free it while objects or threads still point into it."""
+    """Keeps all linked code for the life of the process: the interpreter must not free it while objects or threads still point into it.
+
+    It is the list of trackers that is kept, so that this holds for kernels linked later, too: a daemon thread may be inside one at exit.
+    """
     import ctypes
 
-    for thing in (_lljit, *_trackers):
+    for thing in (_lljit, _trackers):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

@@ -11,6 +11,9 @@ _TEXTS = {
     "s_memory": "DefaultCPUAllocator: can't allocate memory: you tried to allocate %lld bytes.\n  in use: %lld bytes, limit: %lld bytes (set_memory_limit changes it); nothing was changed.",
     "s_slots": "this kernel takes %lld operands, but %lld were given",
     "s_args": "this function takes %lld arguments",
+    "s_meta": "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!",
+    "s_wide": "value cannot be converted to type int64_t without overflow",
+    "s_nodata": "Cannot access data pointer of Tensor that doesn't have storage: a meta tensor has a shape and no data",
 }
 
 
@@ -47,6 +50,10 @@ declare ptr @PyBool_FromLong(i64)
 declare ptr @PyFloat_FromDouble(double)
 declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyErr_Occurred()
+declare void @PyErr_Clear()
+declare void @PyErr_SetString(ptr, ptr)
+declare i64 @PyType_GetFlags(ptr)
+declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
 declare ptr @PyErr_Format(ptr, ptr, ...)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
@@ -363,12 +370,44 @@ define i32 @strided_storage_getbuffer(ptr %s, ptr %view, i32 %flags) {
   %data = load ptr, ptr %f0
   %f1 = getelementptr i8, ptr %s, i64 24
   %n = load i64, ptr %f1
+  %none = icmp eq ptr %data, null
+  %some = icmp sgt i64 %n, 0
+  %meta = and i1 %none, %some
+  br i1 %meta, label %refuse, label %give
+refuse:
+  %op = getelementptr i8, ptr %view, i64 8           ; a refused view has no owner
+  store ptr null, ptr %op
+  %e = load ptr, ptr @g_runtime_error
+  call void @PyErr_SetString(ptr %e, ptr @s_nodata)
+  ret i32 -1
+give:
   %rc = call i32 @PyBuffer_FillInfo(ptr %view, ptr %s, ptr %data, i64 %n, i32 0, i32 %flags)
   ret i32 %rc
 }
 """
 
 _LAUNCHER = r"""
+; an int that is no i64: the address of a meta tensor (tensor.META_ADDRESS, out of range so that no kernel can ever be given one), or a number too large
+define internal void @slot_fault(ptr %a) noinline {
+  %tp = getelementptr i8, ptr %a, i64 8
+  %t = load ptr, ptr %tp
+  %flags = call i64 @PyType_GetFlags(ptr %t)
+  %int = and i64 %flags, 16777216                ; Py_TPFLAGS_LONG_SUBCLASS
+  %other = icmp eq i64 %int, 0
+  br i1 %other, label %keep, label %look
+look:
+  call void @PyErr_Clear()
+  %u = call i64 @PyLong_AsUnsignedLongLongMask(ptr %a)
+  %top = lshr i64 %u, 56
+  %meta = icmp eq i64 %top, 192
+  %text = select i1 %meta, ptr @s_meta, ptr @s_wide
+  %e = load ptr, ptr @g_runtime_error
+  call void @PyErr_SetString(ptr %e, ptr %text)
+  ret void
+keep:
+  ret void
+}
+
 ; fills slots from Python arguments; false with the error set when one is no number
 define internal i1 @fill_slots(ptr %args, i64 %n, ptr %slots) alwaysinline {
 entry:
@@ -396,7 +435,10 @@ int:
 check:
   %e = call ptr @PyErr_Occurred()
   %bad = icmp ne ptr %e, null
-  br i1 %bad, label %fail, label %next
+  br i1 %bad, label %explain, label %next
+explain:
+  call void @slot_fault(ptr %a)
+  br label %fail
 next:
   %i2 = add i64 %i, 1
   %more = icmp slt i64 %i2, %n
@@ -527,8 +569,9 @@ define ptr @strided_set_none(ptr %none) {
 }
 """
 
-# One job at a time. `p_word` holds (generation << 32 | next part): a worker claims a part by compare-and-swap on the whole word,
-# so a late worker can never take a part of a newer job with an older job's function.
+# One job at a time. `p_word` holds (generation << 32 | parts << 16 | next part): a worker claims a part by compare-and-swap on the whole word.
+# Whether a part is left must follow from the word alone: the job's other fields may already be a newer job's while the word is still the old one's.
+# While the word says that a part is left its job is unfinished, so the fields are its own; and a stale word cannot be swapped.
 _POOL = r"""
 @p_word = internal global i64 0
 @p_done = internal global i64 0
@@ -539,7 +582,6 @@ _POOL = r"""
 @p_fn = internal global ptr null
 @p_desc = internal global ptr null
 @p_slots = internal global ptr null
-@p_parts = internal global i64 0
 @p_mutex = internal global [16 x i64] zeroinitializer, align 64
 @p_cond = internal global [16 x i64] zeroinitializer, align 64
 
@@ -562,8 +604,9 @@ mine:
   %fn = load ptr, ptr @p_fn
   %desc = load ptr, ptr @p_desc
   %slots = load ptr, ptr @p_slots
-  %parts = load i64, ptr @p_parts
-  %part = and i64 %cur, 4294967295
+  %high = lshr i64 %cur, 16
+  %parts = and i64 %high, 65535
+  %part = and i64 %cur, 65535
   %left = icmp ult i64 %part, %parts
   br i1 %left, label %claim, label %end
 claim:
@@ -646,7 +689,9 @@ entry:
   %id = alloca [8 x i64]
   %box = alloca i64
   %threads = load i64, ptr @p_threads
-  %one = icmp sle i64 %threads, 1
+  %single = icmp sle i64 %threads, 1
+  %many = icmp ugt i64 %parts, 65535                ; more than the word can count
+  %one = or i1 %single, %many
   br i1 %one, label %alone, label %lock
 alone:
   call void @serial(ptr %fn, ptr %desc, ptr %slots, i64 %parts)
@@ -678,13 +723,14 @@ publish:
   store ptr %fn, ptr @p_fn
   store ptr %desc, ptr @p_desc
   store ptr %slots, ptr @p_slots
-  store i64 %parts, ptr @p_parts
   store atomic i64 0, ptr @p_done seq_cst, align 8
   %w = load i64, ptr @p_word
   %g = lshr i64 %w, 32
   %g1 = add i64 %g, 1
   %gen = and i64 %g1, 4294967295
-  %word = shl i64 %gen, 32
+  %gen32 = shl i64 %gen, 32
+  %parts16 = shl i64 %parts, 16
+  %word = or i64 %gen32, %parts16
   store atomic i64 %word, ptr @p_word seq_cst, align 8
   %sl = load atomic i64, ptr @p_sleepers seq_cst, align 8
   %asleep = icmp sgt i64 %sl, 0

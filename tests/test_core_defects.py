@@ -1,0 +1,180 @@
+"""Defects once found in the engine's core, each kept as a test: the thread pool, forks, exits, memory that overlaps, tensors without memory."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import strided as torch
+from strided.kernels import jit, native
+
+
+def run(code: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+
+
+# ---- threads and processes ----------------------------------------------------------------------------------------------
+
+COUNT_PARTS = """
+define void @kernel(ptr %desc, ptr %slots, i64 %part, i64 %parts) nounwind {
+  %base = load ptr, ptr %slots
+  %p = getelementptr i64, ptr %base, i64 %part
+  %old = atomicrmw add ptr %p, i64 1 seq_cst
+  ret void
+}
+"""
+
+
+def test_every_part_of_a_job_runs_once_when_jobs_differ_in_parts():
+    """A worker late from a job of few parts must not take a part of the next one, of more parts, while that is being published."""
+    address = jit.compile_kernel(("test: count parts",), lambda: COUNT_PARTS)
+    before = native.get_num_threads()
+    native.set_num_threads(8)
+    try:
+        jobs = [(native.pack_desc(address, 1, parts), native.new_storage(64), parts) for parts in (2, 8)]
+        for _, memory, _ in jobs:
+            native.fill_bytes(memory.data, 0, 64)
+        times = 60_000
+        for _ in range(times):
+            for desc, memory, _ in jobs:
+                native.launch(desc, memory.data)
+        for _, memory, parts in jobs:
+            assert native.read_list(torch.int64.code, memory.data, 8, 8) == [times] * parts + [0] * (8 - parts)
+        many = native.pack_desc(address, 1, 70_000)  # more parts than a job's word counts
+        wide = native.new_storage(8 * 70_000)
+        native.fill_bytes(wide.data, 0, wide.nbytes)
+        native.launch(many, wide.data)
+        assert set(native.read_list(torch.int64.code, wide.data, 70_000, 8)) == {1}
+    finally:
+        native.set_num_threads(before)
+
+
+COMPILING = """
+    import os, sys, threading, time
+    os.environ["STRIDED_CACHE_DIR"] = ""
+    import strided as torch
+    from strided.ops.elementwise import Pointwise
+
+    stop = []
+
+    def compile_on():
+        n = 0
+        while not stop:
+            n += 1
+            Pointwise(f"test{n}", lambda x: x * float(n) + 1.0, 1)(torch.ones(3))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_child_forked_during_a_compile_can_compile():
+    done = run(COMPILING + """
+    worker = threading.Thread(target=compile_on)
+    worker.start()
+    time.sleep(0.3)
+    hung = 0
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            torch.ones(3, dtype=torch.float64).sinh().cosh()
+            os._exit(0)
+        for _ in range(400):
+            if os.waitpid(child, os.WNOHANG)[0]:
+                break
+            time.sleep(0.05)
+        else:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            hung += 1
+    stop.append(True)
+    worker.join()
+    sys.exit(hung)
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_exit_while_daemon_threads_compile_and_compute():
+    done = run(COMPILING + """
+    big = torch.ones(5_000_000)
+
+    def compute():
+        while True:
+            torch.exp(big)
+
+    for work in (compile_on, compute, compute):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.4)
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+# ---- memory that overlaps -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int8])
+def test_operand_is_the_same_memory_in_a_narrower_dtype(dtype):
+    x = torch.arange(1000.0)
+    narrow = x.view(dtype)[:1000]
+    values = narrow.clone()
+    added = x + values
+    assert torch.equal(x.add_(narrow), added)
+    x = torch.arange(1000.0)
+    x.copy_(x.view(dtype)[:1000])
+    assert torch.equal(x, values.to(torch.float32))
+
+
+def test_operand_is_another_window_through_data():
+    """`x.data` has a storage of its own over x's memory."""
+    for _ in range(2):  # the second call finds its plan
+        x = torch.arange(1000.0)
+        expected = x[1:] + x[:-1]
+        x.data[1:].add_(x.data[:-1])
+        assert torch.equal(x[1:], expected)
+        square = torch.arange(64.0 * 64).view(64, 64)
+        expected = square.t().clone()
+        square.data.copy_(square.data.t())
+        assert torch.equal(square, expected)
+        square.data.add_(square.data.t())
+        assert torch.equal(square, expected + expected.t())
+
+
+# ---- tensors without memory ---------------------------------------------------------------------------------------------
+
+DEVICES = "Expected all tensors to be on the same device"
+META = torch.empty(3, device="meta")
+
+
+@pytest.mark.parametrize("call", [
+    lambda: torch.ones(3).gather(0, torch.empty(3, device="meta", dtype=torch.int64)),
+    lambda: torch.ones(3).scatter_(0, torch.zeros(3, dtype=torch.int64), META),
+    lambda: torch.ones(3).index_add_(0, torch.tensor([0, 1, 2]), META),
+    lambda: torch.ones(3).masked_select(torch.empty(3, device="meta", dtype=torch.bool)),
+    lambda: torch.addmm(torch.empty(2, device="meta"), torch.ones(2, 2), torch.ones(2, 2)),
+    lambda: torch.nn.functional.linear(torch.ones(3, 3), torch.ones(3, 3), META),
+    lambda: torch.nn.functional.cross_entropy(torch.ones(3, 4), torch.empty(3, device="meta", dtype=torch.int64)),
+    lambda: torch.nn.functional.scaled_dot_product_attention(*[torch.ones(1, 2, 4, 8)] * 3, torch.empty(4, 4, device="meta")),
+    lambda: torch.ones(3).index_add_(0, torch.tensor([0, 1]), (META * 2)[1:]),
+])
+def test_meta_tensor_among_others_is_an_error(call):
+    with pytest.raises(RuntimeError, match=DEVICES):
+        call()
+
+
+def test_meta_storage_has_no_bytes_to_read():
+    for read in (lambda: META.untyped_storage()[0], lambda: META.storage().tolist(), lambda: bytes(META.mem)):
+        with pytest.raises(RuntimeError, match="Cannot access data pointer"):
+            read()
+
+
+def test_meta_offsets():
+    view = torch.empty(4, 6, device="meta")[1:, 2:]
+    assert view.storage_offset() == 8 and view[1].storage_offset() == 14 and (view + 1).storage_offset() == 0
+    assert view.data_ptr() == 0 and view.as_strided((2,), (1,), 3).storage_offset() == 3
+
+
+def test_number_too_large_for_a_kernel():
+    x = torch.ones(3)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type int64_t without overflow"):
+        x.add_(2**63)
+    assert x.tolist() == [1.0, 1.0, 1.0] and x._version == 0
