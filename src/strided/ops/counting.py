@@ -37,7 +37,7 @@ def histc(input, bins=100, min=0, max=0):
         raise RuntimeError("bins must be > 0")
     if input.is_meta:
         return empty((bins,), input.dtype, input.device)
-    a = host.wide(input).ravel()
+    a = host.array(input).ravel()  # 16-bit floats round at every step, as in PyTorch
     low, high = _outer_edges("torch.histc", a, min, max, 1.0)
     inside = a[(a >= low) & (a <= high)]
     place = ((inside - a.dtype.type(low)) * a.dtype.type(bins) / (a.dtype.type(high) - a.dtype.type(low))).astype("int64")
@@ -51,7 +51,8 @@ def _edges(name, values, bins, span, dtype, device) -> Tensor:
         return bins
     if bins <= 0:
         raise RuntimeError(f"{name}: bins must be > 0, but got {bins}")
-    low, high = _outer_edges(name, values, *(span or (None, None)), 0.5)
+    least, most = span or (None, None)
+    low, high = _outer_edges(name, values, least, most, 0.5)
     return TABLE["linspace"].call(low, high, bins + 1, dtype=dtype, device=device)
 
 
