@@ -117,6 +117,7 @@ BINARY = {
     "xlogy": lambda x, y: np.where(x == 0, 0, x * np.log(y)),
 }  # fmt: skip
 COMPARISONS = "eq ne lt le gt ge logical_and logical_or logical_xor".split()
+TENSORS_ONLY = "atan2 hypot maximum minimum fmax fmin logaddexp logaddexp2 logical_and logical_or logical_xor".split()
 LEFT, RIGHT = [[-2.5, 0.0, 3.0], [4.0, 1.5, -0.25]], [2.0, 0.5, -1.5]
 
 
@@ -148,7 +149,11 @@ def test_binary_of_other_layouts_and_numbers(name):
     spaced[:, ::2] = x
     assert st.equal(getattr(st, name)(spaced[:, ::2], y.expand(2, 3)), expected)
     assert st.equal(getattr(st, name)(x[1:], y), expected[1:])
-    assert st.equal(getattr(st, name)(x, 2.0), getattr(st, name)(x, st.tensor(2.0, dtype=st.float64)))
+    if name in TENSORS_ONLY:
+        with pytest.raises(TypeError, match=f"{name}\\(\\): argument 'other' \\(position 2\\) must be Tensor, not float"):
+            getattr(st, name)(x, 2.0)
+    else:
+        assert st.equal(getattr(st, name)(x, 2.0), getattr(st, name)(x, st.tensor(2.0, dtype=st.float64)))
     assert getattr(st, name)(x[:0], y).shape == (0, 3)
 
 

@@ -220,7 +220,7 @@ def test_membership_and_positions():
     assert sparse.nonzero_static(size=3).tolist() == [[0, 0], [1, 1], [-1, -1]] and sparse.nonzero_static(size=1, fill_value=7).tolist() == [[0, 0]]
     assert st.hash_tensor(st.tensor([1, 2, 4])).item() == 7 and st.hash_tensor(x, dim=1).tolist() == [3, 7]
     assert st.hash_tensor(st.tensor([1.5])).item() == int(np.array([1.5]).view("uint64")[0])
-    assert st.gcd(st.tensor([12, -18]), st.tensor([18, 27])).tolist() == [6, 9] and st.lcm(st.tensor([4, 6]), 10).tolist() == [20, 30]
+    assert st.gcd(st.tensor([12, -18]), st.tensor([18, 27])).tolist() == [6, 9] and st.lcm(st.tensor([4, 6]), st.tensor(10)).tolist() == [20, 30]
     with pytest.raises(NotImplementedError, match="gcd_cpu"):
         st.gcd(st.ones(2), st.ones(2))
 
