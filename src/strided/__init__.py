@@ -6,14 +6,16 @@ The tensor core is loaded at once; rooms above it (nn, optim, utils, …) when t
 """
 import importlib as _importlib
 
+from . import refused as _refused
+
 __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, then this package's own version
 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
-_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special distributed accelerator xpu testing".split())
+_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special distributed accelerator xpu testing storage".split())
 
 
 # Single names of those rooms that stand at the top level too.
-_FROM_ROOMS = {"save": "io", "load": "io", "serialization": "io"}
+_FROM_ROOMS = {"save": "io", "load": "io", "serialization": "io", "TypedStorage": "tensor", "UntypedStorage": "tensor", "OutOfMemoryError": "cuda"}
 _FROM_ROOMS.update(dict.fromkeys(
     """autocast is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled
     clear_autocast_cache""".split(), "amp"))  # fmt: skip
@@ -32,7 +34,7 @@ def __getattr__(name: str):
         room = _importlib.import_module("." + _FROM_ROOMS[name], __name__)
         if hasattr(room, name):
             return globals().setdefault(name, getattr(room, name))
-    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    raise _refused.absent(f"torch.{name}")
 
 
 def __dir__():
@@ -41,3 +43,4 @@ def __dir__():
 
 # Last: names such as `tensor` and `compile` are both a module of this package and a public function; the function wins.
 globals().update(_importlib.import_module(".namespace", __name__).NAMES)
+_refused.guard(globals()["Tensor"])

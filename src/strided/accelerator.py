@@ -1,4 +1,5 @@
 """`torch.accelerator` as scripts probe it: there is none."""
+from .refused import missing as _missing
 
 
 def is_available() -> bool:
@@ -16,3 +17,6 @@ def device_count() -> int:
 
 def synchronize(device=None) -> None:
     """Nothing runs behind the caller's back."""
+
+
+__getattr__ = _missing("torch.accelerator")

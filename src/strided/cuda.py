@@ -3,6 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from .refused import absent
+
+
+class OutOfMemoryError(RuntimeError):
+    """What PyTorch raises when a device's memory is used up: here for `except` clauses only, there is no device."""
+
+
+default_generators = ()
+
 
 def is_available() -> bool:
     return False
@@ -68,10 +77,12 @@ def __getattr__(name: str):
 
         return amp
     if name.startswith("_"):
-        raise AttributeError(name)
+        raise absent(f"torch.cuda.{name}")
 
     def unavailable(*args, **kwargs):
         raise AssertionError(f"Torch not compiled with CUDA enabled\n  torch.cuda.{name} needs a CUDA device; strided computes on the CPU: guard it with torch.cuda.is_available().")
 
     unavailable.__name__ = name
+    unavailable.__doc__ = "Needs a CUDA device: refused."
+    unavailable.is_refusal = True  # type: ignore[attr-defined]
     return unavailable

@@ -1,4 +1,5 @@
 """`torch.distributed` as scripts probe it: not available. What would need other processes raises with the way out."""
+from .refused import missing as _missing
 
 
 def is_available() -> bool:
@@ -26,6 +27,7 @@ def _refused(name: str):
         raise NotImplementedError(f"torch.distributed.{name}: not available, strided runs in one process; start the script without torchrun (no RANK in the environment)")
 
     call.__name__ = name
+    call.is_refusal = True  # type: ignore[attr-defined]
     call.__doc__ = "Refused: this package runs in one process."
     return call
 
@@ -33,6 +35,4 @@ def _refused(name: str):
 _NAMES = "init_process_group destroy_process_group new_group barrier all_reduce all_gather all_gather_object broadcast broadcast_object_list reduce scatter gather send recv reduce_scatter"
 globals().update({name: _refused(name) for name in _NAMES.split()})
 
-
-def __getattr__(name: str):
-    raise AttributeError(f"module 'torch.distributed' has no attribute '{name}': torch.distributed.is_available() is False here")
+__getattr__ = _missing("torch.distributed")

@@ -2,6 +2,7 @@
 from .ops.linalg_checks import LinAlgError  # noqa: F401
 from .ops.table import TABLE as _TABLE
 from .ops.table import functions as _functions
+from .refused import missing as _missing
 
 _SHARED = "det matmul matrix_exp matrix_power"
 
@@ -9,6 +10,4 @@ _SHARED = "det matmul matrix_exp matrix_power"
 globals().update({name.removeprefix("linalg_"): call for name, call in _functions("linalg").items()})
 globals().update({name: _TABLE[name].call for name in _SHARED.split()})
 
-
-def __getattr__(name: str):
-    raise AttributeError(f"module 'torch.linalg' has no attribute '{name}'")
+__getattr__ = _missing("torch.linalg")

@@ -1,4 +1,5 @@
 """`torch.mps` as scripts probe it: there is no such device."""
+from .refused import missing as _missing
 
 
 def is_available() -> bool:
@@ -19,3 +20,6 @@ def empty_cache() -> None:
 
 def synchronize() -> None:
     """Nothing runs behind the caller's back."""
+
+
+__getattr__ = _missing("torch.mps")

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from .refused import why
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -88,9 +90,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         elif name.startswith("torch."):
             module = _counterpart(name.removeprefix("torch."))
             if module is None:
+                counterpart = f"{HERE}.{name.removeprefix('torch.')}"
+                reason, instead = why(name) or (f"strided has no counterpart of it (there is no {counterpart})", "guard the import, or run this script on PyTorch itself")
                 raise ModuleNotFoundError(
-                    f"No module named {name!r}: strided has no counterpart of it (there is no {HERE}.{name.removeprefix('torch.')}). "
-                    "Guard the import, or run this script on PyTorch itself.",
+                    f"No module named {name!r}: {reason}; {instead}.",
                     name=name,
                 )
         elif name == "safetensors":

@@ -1,4 +1,5 @@
 """`torch.xpu` as scripts probe it: there is no such device."""
+from .refused import missing as _missing
 
 
 def is_available() -> bool:
@@ -15,3 +16,6 @@ def synchronize(device=None) -> None:
 
 def empty_cache() -> None:
     """There is no device memory."""
+
+
+__getattr__ = _missing("torch.xpu")

@@ -27,6 +27,7 @@ from strided.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from strided.refused import missing as _missing
 
 
 def backward(tensors, *args, **kwargs):
@@ -35,3 +36,6 @@ def backward(tensors, *args, **kwargs):
     Called with a name instead of tensors it is the decorator with which operators make their node classes; see `graph.backward`.
     """
     return (graph if isinstance(tensors, str) else engine).backward(tensors, *args, **kwargs)
+
+
+__getattr__ = _missing("torch.autograd")

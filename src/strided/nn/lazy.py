@@ -1,6 +1,8 @@
 """Names that are loaded from their file when first used."""
 import importlib
 
+from ..refused import absent
+
 
 def lazy_names(package, namespace, families):
     """`__getattr__`, `__dir__` and the list of names for a module whose names live in files of `package`.
@@ -15,7 +17,7 @@ def lazy_names(package, namespace, families):
         elif name in families and package == namespace["__name__"]:  # the file itself, as in nn.modules.linear
             value = importlib.import_module(f"{package}.{name}")
         else:
-            raise AttributeError(f"module '{namespace['__name__']}' has no attribute '{name}'")
+            raise absent(f"torch.{namespace['__name__'].partition('.')[2]}.{name}")
         namespace[name] = value
         return value
 

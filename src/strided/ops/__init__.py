@@ -2,6 +2,7 @@
 
 `strided.ops.<name>` is the public function of an operator (nn and optim call operators through here).
 """
+from ..refused import missing as _missing
 from . import (
     activation,
     attention,
@@ -42,3 +43,4 @@ from .table import TABLE
 signatures.guard()
 table.install_methods()
 globals().update({name: e.call for e in TABLE.values() if e.function for name in (e.name, *e.aliases)})
+__getattr__ = _missing("torch.ops")

@@ -1,4 +1,5 @@
 """`optim`: optimisers and learning-rate schedules."""
+from ..refused import missing as _missing
 from . import lr_scheduler, optimizer
 from .adam import Adam, AdamW
 from .adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
@@ -25,3 +26,5 @@ __all__ = [
     "lr_scheduler",
     "optimizer",
 ]
+
+__getattr__ = _missing("torch.optim")

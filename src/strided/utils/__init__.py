@@ -1,10 +1,12 @@
 """`utils`: the names PyTorch keeps here. Data loading lives in data/, checkpointing in autograd/."""
 import importlib as _importlib
 
+from ..refused import absent as _absent
+
 _ROOMS = ("checkpoint", "data", "dlpack", "hooks", "tensorboard")
 
 
 def __getattr__(name):
     if name in _ROOMS:
         return _importlib.import_module("." + name, __name__)
-    raise AttributeError(f"module 'torch.utils' has no attribute '{name}'")
+    raise _absent(f"torch.utils.{name}")

@@ -1,0 +1,160 @@
+"""Public names of torch that are deliberately not here: `REFUSED` says of each why, and what to use instead.
+
+Such a name is absent, so that `hasattr` says so; the AttributeError of who asks for it carries the reason. Holds no feature and imports nothing.
+A module's name stands for all that lies in it. Names that exist and raise NotImplementedError when they are called are listed too.
+"""
+
+
+class Refused(AttributeError, NotImplementedError):
+    """A name of PyTorch's that this package does not have on purpose. `hasattr` is False for it, as for every absent name."""
+
+
+REFUSED: dict[str, tuple[str, str]] = {}  # "torch.vmap" → (reason, what to use instead)
+
+
+def _group(reason: str, instead: str, names: str, prefix: str = "torch.") -> None:
+    REFUSED.update({prefix + name: (reason, instead) for name in names.split()})
+
+
+# ---- number formats and layouts -----------------------------------------------------------------------------------------------
+
+_DENSE = "tensors here are dense"
+_group(_DENSE, "use a dense tensor, or index_add and gather on the indices", "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor")
+_group(_DENSE, "torch.strided is the only layout", "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc")
+_group(_DENSE, "use mm, matmul or addmm", "sparse spmm dsmm hsmm hspmm smm sspaddmm saddmm")
+_group(
+    _DENSE, "keep values and indices in tensors of their own",
+    """values indices _values _indices coalesce is_coalesced to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_dim dense_dim
+    sparse_mask sparse_resize_ sparse_resize_and_clear_ crow_indices col_indices ccol_indices row_indices smm sspaddmm""", "torch.Tensor.",
+)  # fmt: skip
+_group(_DENSE, "the tensor itself is dense: leave the call out", "to_dense to_mkldnn", "torch.Tensor.")
+_group("gradients here are dense", "use Adam or SGD", "SparseAdam", "torch.optim.")
+
+_NESTED = "a tensor here has one size along each dimension"
+_group(_NESTED, "pad (nn.utils.rnn.pad_sequence) and mask, or keep a list of tensors", "nested jagged")
+_group(_NESTED, "pad (nn.utils.rnn.pad_sequence) and mask", "to_padded_tensor", "torch.Tensor.")
+
+_QUANTIZED = "there are no quantized tensors"
+_group(
+    _QUANTIZED, "keep integers (int8, uint8) and their scale in two tensors",
+    """qint8 quint8 qint32 quint4x2 quint2x4 qscheme per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams
+    quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel dequantize int_repr q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points
+    q_per_channel_axis fake_quantize_per_tensor_affine fake_quantize_per_channel_affine empty_quantized ao quantization backends.quantized nn.quantized nn.quantizable
+    nn.qat nn.intrinsic""",
+)  # fmt: skip
+_group(
+    _QUANTIZED, "keep integers (int8, uint8) and their scale in two tensors",
+    "dequantize int_repr qscheme q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points q_per_channel_axis", "torch.Tensor.",
+)  # fmt: skip
+_group("products of scaled low-precision matrices have no kernel", "convert to float32 or bfloat16, scale and multiply", "_scaled_mm")
+
+_COMPLEX = "complex numbers are not supported"
+_group(_COMPLEX, "keep real and imaginary parts in two tensors, or in a last dimension of size 2", "complex polar view_as_complex")
+_group(_COMPLEX, "keep real and imaginary parts in two tensors, or in a last dimension of size 2", "cfloat cdouble chalf", "torch.Tensor.")
+_group(_COMPLEX, "use numpy.fft on x.numpy(), or a convolution whose filters are sines and cosines", "fft stft istft")
+_group(_COMPLEX, "use numpy.fft on x.numpy(), or a convolution whose filters are sines and cosines", "stft istft", "torch.Tensor.")
+_group("eigenvalues of a general matrix are complex numbers", "use linalg.eigh for a symmetric matrix, numpy.linalg.eig otherwise", "linalg.eig linalg.eigvals")
+_group(
+    "windows belong to Fourier transforms, which are not here", "write it in cos, or use numpy.hanning, numpy.hamming, numpy.blackman, numpy.kaiser",
+    "signal hann_window hamming_window blackman_window bartlett_window kaiser_window",
+)  # fmt: skip
+
+# ---- programs as data ----------------------------------------------------------------------------------------------------------
+
+_GRAPH = "programs here are Python: none is recorded as a graph"
+_group(_GRAPH, "call the function or module itself; save its state_dict() with torch.save", "jit export package")
+_group(_GRAPH, "use hooks (register_forward_hook), or `strided annotate` for what each line does", "fx")
+_group(_GRAPH, "export from PyTorch: a state_dict() saved here loads there", "onnx")
+_group(_GRAPH, "torch.compile runs the function as it is, and needs no settings", "_dynamo _inductor")
+_group(_GRAPH, "write if and while in Python", "cond while_loop")
+_group(_GRAPH, "sizes are plain ints: leave the call out", "sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum sym_sqrt SymInt SymFloat SymBool")
+_group("operators here are Python functions, not registered ones", "call the function itself; for a gradient of its own, autograd.Function", "library Tag")
+_group("operators here have no overloads by name", "call torch.<name>, as in torch.add", "ops.aten ops.prims ops.prim")
+_group("functions are not transformed", "write the batch dimension out, or loop and torch.stack", "vmap func.vmap")
+_group("functions are not transformed", "use autograd.grad, autograd.functional.jacobian, hessian, vjp, jvp", "func")
+_group("there is no C++ core behind these tensors", "use the public function of the same purpose", "_C")
+_group("there is no C++ core behind these tensors", "compare tensors with `is`, memory with data_ptr()", "_cdata", "torch.Tensor.")
+_group("nothing is downloaded, and no downloaded code is run", "read the weights from a file, with torch.load or strided.io.safetensors", "hub")
+
+# ---- machines ------------------------------------------------------------------------------------------------------------------
+
+_group("strided computes on the CPU", "guard it with torch.cuda.is_available()", "cuda")
+_group("strided computes on the CPU", "guard it with torch.backends.mps.is_available()", "mps")
+_group("strided computes on the CPU", "guard it with torch.xpu.is_available()", "xpu")
+_group("strided computes on the CPU", "guard it with torch.accelerator.is_available()", "accelerator mtia")
+_group("autocast has the device 'cpu' only", "use get_autocast_dtype('cpu')", "get_autocast_gpu_dtype set_autocast_gpu_dtype get_autocast_xla_dtype set_autocast_xla_dtype")
+_group("strided runs in one process", "start the script without torchrun (no RANK in the environment), and guard with torch.distributed.is_initialized()", "distributed")
+_group("strided runs in one process", "call the module itself", "nn.parallel.DistributedDataParallel")
+_group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; multiprocessing itself can carry tensors", "multiprocessing futures fork wait")
+_group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "profiler autograd.profiler monitor")
+
+# ---- left out ------------------------------------------------------------------------------------------------------------------
+
+_group("line search needs closures that run many times", "use Adam, or scipy.optimize.minimize over parameters_to_vector", "optim.LBFGS")
+_group("distributions are not here", "draw with torch.multinomial, normal, bernoulli, rand; log-probabilities with log_softmax and nll_loss", "distributions")
+_group("a masked tensor is two tensors", "keep the mask, and use where, masked_fill and masked_select", "masked")
+_group("recurrent cells are modules", "use nn.LSTM, nn.GRU, nn.RNN and their cells", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")
+_group(
+    "a storage has no dtype of its own", "make a tensor of that dtype; its bytes are x.untyped_storage()",
+    "FloatStorage DoubleStorage HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage",
+)  # fmt: skip
+_group("PyTorch has removed it", "use linalg.solve", "solve")
+_group("PyTorch has removed it", "use linalg.solve", "solve", "torch.Tensor.")
+_group("PyTorch has removed it", "use linalg.eigh", "symeig")
+_group("PyTorch has removed it", "use linalg.eigh", "symeig", "torch.Tensor.")
+_group("PyTorch has removed it", "use linalg.lstsq", "lstsq")
+_group("PyTorch has removed it", "use linalg.lstsq", "lstsq", "torch.Tensor.")
+_group("PyTorch has removed it", "use linalg.matrix_rank", "matrix_rank")
+_group("PyTorch deprecates it", "use x.resize_(sizes), or reshape", "resize resize_as", "torch.Tensor.")
+_group("PyTorch deprecates it", "use torch.testing.assert_close", "testing.assert_allclose")
+_group(
+    "lazy modules are not supported", "give the sizes when building the module",
+    """LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+    LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d""", "torch.nn.",
+)  # fmt: skip
+
+
+# ---- asking for a name ---------------------------------------------------------------------------------------------------------
+
+
+def why(name: str) -> tuple[str, str] | None:
+    """(reason, what to use instead) for a full name such as "torch.fft.rfft", by its own row or that of a module around it; None for other names."""
+    while name != "torch":
+        if name in REFUSED:
+            return REFUSED[name]
+        name = name.rpartition(".")[0] or "torch"
+    return None
+
+
+def absent(name: str) -> AttributeError:
+    """The error for a full name such as "torch.vmap" that does not exist: PyTorch's sentence, then reason and alternative where they are known."""
+    holder, _, last = name.rpartition(".")
+    sentence = f"'Tensor' object has no attribute '{last}'" if holder == "torch.Tensor" else f"module '{holder}' has no attribute '{last}'"
+    row = why(name)
+    return AttributeError(sentence) if row is None else Refused(f"{sentence}: {row[0]}; {row[1]}")
+
+
+def missing(module: str):
+    """The `__getattr__` of a module that has nothing beyond its own names."""
+
+    def __getattr__(name: str):
+        raise absent(f"{module}.{name}")
+
+    return __getattr__
+
+
+class _RefusedAttribute:
+    """Stands in a class for an attribute that is refused: looking it up raises; an instance may still be given one of that name."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance, owner):
+        raise absent(self.name)
+
+
+def guard(Tensor: type) -> None:
+    """Makes the refused attributes of tensors say why. As descriptors: a `__getattr__` on the class would slow down every attribute there is."""
+    for name in REFUSED:
+        if name.startswith("torch.Tensor.") and name[13:] not in vars(Tensor):
+            setattr(Tensor, name[13:], _RefusedAttribute(name))
