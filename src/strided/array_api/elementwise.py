@@ -93,7 +93,6 @@ bitwise_and = _binary("bitwise_and")
 bitwise_or = _binary("bitwise_or")
 bitwise_xor = _binary("bitwise_xor")
 copysign = _binary("copysign")
-floor_divide = _binary("floor_divide")
 hypot = _binary("hypot")
 logaddexp = _binary("logaddexp")
 logical_and = _binary("logical_and")
@@ -103,7 +102,6 @@ maximum = _binary("maximum")
 minimum = _binary("minimum")
 nextafter = _binary("nextafter")
 pow = _binary("pow")
-remainder = _binary("remainder")
 add = _binary("add")
 subtract = _binary("subtract", "sub")
 multiply = _binary("multiply", "mul")
@@ -114,6 +112,20 @@ less = _binary("less", "lt")
 less_equal = _binary("less_equal", "le")
 greater = _binary("greater", "gt")
 greater_equal = _binary("greater_equal", "ge")
+
+
+def floor_divide(x1: Operand, x2: Operand, /) -> Tensor:
+    """The quotient rounded down. An infinite dividend gives an infinite quotient (torch: nan)."""
+    a, b = pair(x1, x2)
+    out = call("floor_divide", a, b)
+    return call("where", call("isinf", a), call("div", a, b), out) if out.is_floating_point() else out
+
+
+def remainder(x1: Operand, x2: Operand, /) -> Tensor:
+    """What floor_divide leaves, with the divisor's sign, also where it is zero."""
+    a, b = pair(x1, x2)
+    out = call("remainder", a, b)
+    return call("where", call("eq", out, 0), call("copysign", out, b), out) if out.is_floating_point() else out
 
 
 def _shift(name: str) -> Any:

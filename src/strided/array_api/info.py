@@ -18,13 +18,25 @@ KINDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+def _promote(a: DType, b: DType) -> DType:
+    """The standard's table, which has rows for unsigned integers that torch refuses. Raises TypeError where the standard has none."""
+    if a.kind == b.kind or "bool" not in (a.kind, b.kind) and not a.kind.endswith("int") and not b.kind.endswith("int"):
+        return dtypes.promote(a, b) if a.kind != "uint" else a if a.bits >= b.bits else b
+    if {a.kind, b.kind} != {"int", "uint"}:
+        raise TypeError(f"{a} and {b} do not promote: the standard leaves mixed kinds undefined; convert one with astype()")
+    signed, unsigned = (a, b) if a.kind == "int" else (b, a)
+    if unsigned.bits >= 64:
+        raise TypeError(f"{a} and {b} do not promote: no integer dtype holds both; convert one with astype()")
+    return signed if signed.bits > unsigned.bits else dtypes.names()[f"int{2 * unsigned.bits}"]
+
+
 def of(*operands: Any) -> DType:
     """The standard's result dtype of tensors, dtypes and at least one of them beside Python numbers: dimensions play no part."""
     found: DType | None = None
     for operand in operands:
         if isinstance(operand, (Tensor, DType)):
             dtype = operand.dtype if isinstance(operand, Tensor) else operand
-            found = dtype if found is None else dtypes.promote(found, dtype)
+            found = dtype if found is None else _promote(found, dtype)
     if found is None:
         raise ValueError("at least one array or dtype is required")
     for operand in operands:
@@ -120,7 +132,7 @@ class _Info:
                 if one not in KINDS:
                     raise ValueError(f"unknown kind of dtype {one!r}: choose from {', '.join(map(repr, KINDS))}")
             names = [name for one in (kind if isinstance(kind, tuple) else (kind,)) for name in KINDS[one]]
-        return {name: dtypes.names()[name] for name in names}
+        return {name: dtypes.names()[name] for name in names if name not in _COMPLEX}  # those have a name and no arithmetic
 
     def devices(self) -> list[Any]:
         return [dtypes.CPU, dtypes.META]

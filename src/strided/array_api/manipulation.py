@@ -15,10 +15,10 @@ def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     return call("broadcast_to", x, tuple(shape))
 
 
-def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
+def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     """All arrays as views of one shape."""
     shape = broadcast_shapes(*[x.shape for x in arrays])
-    return tuple(broadcast_to(x, shape) for x in arrays)
+    return [broadcast_to(x, shape) for x in arrays]
 
 
 def _alike(arrays: Sequence[Tensor]) -> list[Tensor]:

@@ -220,7 +220,10 @@ def _read(array: Any) -> tuple[Spec, int]:
     ndim, dtype = array.ndim, dtypes.names()[name]
     shape = tuple((ctypes.c_int64 * ndim).from_address(array.shape)) if ndim else ()
     strides = tuple((ctypes.c_int64 * ndim).from_address(array.strides)) if ndim and array.strides else None
-    layout = Layout.contiguous(shape) if strides is None else Layout.of(shape, strides)
-    if strides is not None and layout.numel and any(step < 0 for step, size in zip(strides, shape) if size > 1):
+    if strides is None or 0 in shape:
+        layout = Layout.contiguous(shape)
+    elif any(step < 0 for step, size in zip(strides, shape) if size > 1):
         raise BufferError("At least one stride of the given array is negative, and tensors with negative strides are not currently supported: copy it first")
+    else:
+        layout = Layout.of(shape, [step if size > 1 else max(step, 0) for step, size in zip(strides, shape)])
     return Spec.of(layout, dtype, dtypes.CPU), (array.data or 0) + array.byte_offset
