@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-import torch.utils.dlpack
 
 import strided
 
