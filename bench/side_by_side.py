@@ -8,17 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 
-def pair(ours: Callable[[], Any], theirs: Callable[[], Any], *, number: int = 1, rounds: int = 15, warm: int = 3) -> tuple[float, float]:
-    """Median seconds a call of each side: `rounds` alternating rounds of `number` calls, after `warm` rounds that are not counted."""
+def pair(
+    ours: Callable[[], Any], theirs: Callable[[], Any], *, number: int = 1, rounds: int = 15, warm: int = 3, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, float]:
+    """Median seconds (by `clock`) a call of each side: `rounds` alternating rounds of `number` calls, after `warm` rounds that are not counted."""
     sides: tuple[list[float], list[float]] = [], []
     for round in range(rounds + warm):
         order = ((ours, sides[0]), (theirs, sides[1]))
         for call, times in order if round % 2 else reversed(order):
-            start = time.perf_counter()
+            start = clock()
             for _ in range(number):
                 call()
             if round >= warm:
-                times.append((time.perf_counter() - start) / number)
+                times.append((clock() - start) / number)
     return statistics.median(sides[0]), statistics.median(sides[1])
 
 

@@ -116,6 +116,42 @@ def test_leaf_lives_as_long_as_a_graph_ends_in_it():
     assert node.variable.tolist() == [1, 2]
 
 
+def test_prepared_gradients_follow_what_a_leaf_holds_now():
+    """The kernels of a backward pass are prepared by kinds of operands; `.data` may give a saved leaf other strides after that."""
+    for _ in range(3):
+        x, w = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3, requires_grad=True)
+        y = x * w
+        w.data = torch.arange(6.0).reshape(3, 2).t()
+        y.sum().backward()
+        assert x.grad.tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_gradients_of_products_with_numbers_and_broadcasting():
+    """Twice each: first prepared, then from the prepared kernels."""
+    for factor in (2.0, 3.0):
+        x, w = torch.ones(2, 3, requires_grad=True), leaf(1.0, 2.0, 3.0)
+        (x * w * factor).sum().backward()
+        assert x.grad.tolist() == [[factor, 2 * factor, 3 * factor]] * 2 and w.grad.tolist() == [2 * factor] * 3
+
+
+def test_a_hook_of_a_reduction_sees_the_whole_gradient():
+    seen = []
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.sum().backward()
+    assert seen == [[1, 1]] and x.grad.tolist() == [1, 1]
+
+
+def test_wide_graphs_run_in_order():
+    """Several nodes are ready at once; each runs when all its uses have delivered."""
+    x = leaf(2.0)
+    a, b = x * 3, x * 5
+    c = a * b
+    (c * a + c * b + c).sum().backward()  # 45x³ + 75x³ + 15x²
+    assert x.grad.tolist() == [3 * 120 * 4 + 30 * 2]
+
+
 # ---- the graph ----------------------------------------------------------------------------------
 
 

@@ -106,3 +106,18 @@ def test_meta():
     F.layer_norm(torch.softmax(m, -1), (5,)).sum().backward()
     assert m.grad.is_meta and m.grad.shape == (3, 5)
     assert F.cross_entropy(m, torch.empty(3, dtype=torch.int64, device="meta")).shape == ()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_leaves_ignored_rows_out(reduction):
+    x = torch.tensor([[0.0, 0.0], [5.0, -5.0], [0.0, 0.0]], requires_grad=True)
+    loss = F.cross_entropy(x, torch.tensor([0, -100, 1]), reduction=reduction)
+    count = 2 if reduction == "mean" else 1
+    assert loss.tolist() == pytest.approx([np.log(2), 0, np.log(2)] if reduction == "none" else 2 * np.log(2) / count)
+    loss.sum().backward()
+    assert x.grad.tolist() == [[-0.5 / count, 0.5 / count], [0, 0], [0.5 / count, -0.5 / count]]
+
+
+def test_cross_entropy_twice_differentiated():
+    x = torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda t: F.cross_entropy(t, torch.tensor([0, 1])), (x,))
