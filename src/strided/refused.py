@@ -80,6 +80,7 @@ _group("nothing is downloaded, and no downloaded code is run", "read the weights
 
 _group("strided computes on the CPU", "guard it with torch.cuda.is_available()", "cuda")
 _group("strided computes on the CPU", "guard it with torch.backends.mps.is_available()", "mps")
+_group("strided computes on the CPU", "leave it out, or write .to(device) with a device that was chosen by is_available()", "cuda xpu ipu mtia", "torch.Tensor.")
 _group("strided computes on the CPU", "guard it with torch.xpu.is_available()", "xpu")
 _group("strided computes on the CPU", "guard it with torch.accelerator.is_available()", "accelerator mtia")
 _group("autocast has the device 'cpu' only", "use get_autocast_dtype('cpu')", "get_autocast_gpu_dtype set_autocast_gpu_dtype get_autocast_xla_dtype set_autocast_xla_dtype")

@@ -34,7 +34,8 @@ def assert_close(
 def _difference(actual, expected, options) -> str | None:
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         if set(actual) != set(expected):
-            return f"The keys of the mappings do not match:\nMissing keys in the actual mapping: {sorted(set(expected) - set(actual), key=str)}\nAdditional keys in the actual mapping: {sorted(set(actual) - set(expected), key=str)}"
+            missing, more = (sorted(keys, key=str) for keys in (set(expected) - set(actual), set(actual) - set(expected)))
+            return f"The keys of the mappings do not match:\nMissing keys in the actual mapping: {missing}\nAdditional keys in the actual mapping: {more}"
         return next((f"{p}\n\nThe failure occurred for item [{k!r}]" for k in expected if (p := _difference(actual[k], expected[k], options))), None)
     if isinstance(expected, Sequence) and isinstance(actual, Sequence) and not isinstance(expected, str):
         if len(actual) != len(expected):

@@ -1,0 +1,114 @@
+"""The pages and stubs that are generated from the code are those of this code, and what is left out on purpose says why."""
+import importlib.util
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+import strided as torch
+from strided.refused import REFUSED, Refused, absent, why
+
+ROOT = Path(__file__).resolve().parent.parent
+# Names of the table that exist and refuse when they are called, with arguments that would be right in PyTorch.
+CALLS = {
+    "torch.complex": lambda: torch.complex(torch.ones(2), torch.ones(2)),
+    "torch.polar": lambda: torch.polar(torch.ones(2), torch.ones(2)),
+    "torch.view_as_complex": lambda: torch.view_as_complex(torch.ones(3, 2)),
+    "torch.Tensor.cfloat": lambda: torch.ones(2).cfloat(),
+    "torch.Tensor.cdouble": lambda: torch.ones(2).cdouble(),
+    "torch.Tensor.chalf": lambda: torch.ones(2).chalf(),
+    "torch.Tensor.cuda": lambda: torch.ones(2).cuda(),
+    "torch.linalg.eig": lambda: torch.linalg.eig(torch.eye(2)),
+    "torch.linalg.eigvals": lambda: torch.linalg.eigvals(torch.eye(2)),
+    "torch.nn.parallel.DistributedDataParallel": lambda: torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2)),
+}
+MODULES = ("torch.cuda", "torch.mps", "torch.xpu", "torch.accelerator", "torch.distributed")  # here, as scripts probe them; all else under them is refused
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(f"strided_tools_{name}", ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def resolve(name):
+    value = torch
+    for part in name.split(".")[1:]:
+        value = getattr(value, part)
+    return value
+
+
+def test_coverage_page_is_current():
+    coverage = tool("coverage")
+    assert coverage.PAGE.read_text() == coverage.page(), "python tools/coverage.py"
+
+
+def test_statuses():
+    status = tool("coverage").status
+    assert status("torch.zeros") == status("torch.newaxis") == status("torch.version.cuda") == status("torch.utils.data.distributed.DistributedSampler") == "here"
+    assert status("torch.cuda.is_available") == "here" and status("torch.cuda.get_device_name") == "refused"
+    assert status("torch.distributed.get_rank") == "here" and status("torch.distributed.all_reduce") == "refused"
+    assert status("torch.fft.rfft") == status("torch.Tensor.to_sparse") == status("torch.complex") == "refused"
+    assert status("torch.no_such_name") == status("torch.nn.functional.no_such_name") == "absent"
+
+
+@pytest.mark.parametrize("name", sorted(set(REFUSED) - set(CALLS) - set(MODULES)))
+def test_refused_names_say_why(name):
+    with pytest.raises(Refused) as caught:
+        resolve(name)
+    reason, instead = REFUSED[name]
+    holder, last = name.rsplit(".", 1)
+    text = str(caught.value)
+    if f"has no attribute '{last}'" in text:  # (else a module around it already refused, with its own reason)
+        assert text.endswith(f"has no attribute '{last}': {reason}; {instead}")
+    assert isinstance(caught.value, AttributeError) and isinstance(caught.value, NotImplementedError)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_refused_names_that_exist_raise_when_called(name):
+    assert resolve(name) is not None
+    with pytest.raises((NotImplementedError, AssertionError)) as caught:
+        CALLS[name]()
+    assert "complex" in str(caught.value) or "CUDA" in str(caught.value) or "no process group" in str(caught.value)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_devices_and_processes_that_are_not_there(module):
+    assert resolve(module).is_available() is False
+    with pytest.raises(Refused, match=f"module '{module}' has no attribute '_no_such_name'"):
+        resolve(module)._no_such_name
+
+
+def test_probing_refused_names():
+    x = torch.ones(2)
+    assert not hasattr(torch, "vmap") and not hasattr(x, "to_sparse") and not hasattr(torch.Tensor, "values") and not hasattr(torch.optim, "LBFGS")
+    assert getattr(torch, "jit", None) is None and getattr(x, "coalesce", 3) == 3
+    with pytest.raises(ImportError):
+        from strided import vmap  # noqa: F401
+    with pytest.raises(Refused, match="'Tensor' object has no attribute 'to_sparse': tensors here are dense; "):
+        x.to_sparse()
+    with pytest.raises(Refused, match="module 'torch.ops' has no attribute 'aten'"):
+        torch.ops.aten.add(x, x)
+    with pytest.raises(AttributeError, match="^module 'torch' has no attribute 'no_such_name'$") as caught:
+        torch.no_such_name
+    assert not isinstance(caught.value, Refused)
+    x.values = 3  # users may hang anything on a tensor
+    assert x.values == 3
+    assert torch.nn.Parameter(torch.ones(1)).data is not None and not hasattr(torch.nn.Parameter(torch.ones(1)), "indices")
+
+
+def test_reasons_follow_the_modules():
+    assert why("torch.fft.rfftn") == REFUSED["torch.fft"] and why("torch.func.vmap") == REFUSED["torch.func.vmap"] != why("torch.func.grad")
+    assert why("torch.zeros") is None and why("torch") is None
+    error = absent("torch.hub.load")
+    assert str(error).startswith("module 'torch.hub' has no attribute 'load': nothing is downloaded")
+    assert isinstance(pickle.loads(pickle.dumps(error)), Refused)
+
+
+def test_table_is_in_plain_sentences():
+    for name, (reason, instead) in REFUSED.items():
+        assert name.startswith("torch.") and reason and instead
+        assert not reason.endswith(".") and not instead.endswith("."), name
