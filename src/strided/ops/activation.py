@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import dtypes
 from ..kernels import expr as E
 from .elementwise import Pointwise
 from .table import TABLE, operator
@@ -84,6 +85,9 @@ def _activation(name, op, *, defaults=(), **facts):
             if key not in values:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
             values[key] = value
+        if name == "softshrink" and values["lambd"] < 0:
+            top = dtypes.finfo(input.dtype).max
+            raise RuntimeError(f"lambda must be in range [0, {top:g}] for input dtype {input.dtype.scalar_name}, but found {values['lambd']:g}")
         options = [(float if input.is_floating_point() else int)(v) for v in values.values()] if name in _IN_DTYPE or input.is_floating_point() else [*values.values()]
         return op.into(input, *options) if inplace else op(input, *options)
 
@@ -121,7 +125,11 @@ def elu(input, alpha=1.0, inplace=False):
 def prelu(input, weight):
     """x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""
     if weight.numel() != 1:
-        if input.ndim < 1 or weight.numel() != (channels := input.shape[1] if input.ndim > 1 else 1):
+        if weight.ndim > 1:
+            raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+        if not input.ndim:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        if weight.numel() != (channels := input.shape[1] if input.ndim > 1 else 1):
             channels = input.shape[1] if input.ndim > 1 else 1
             raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = {channels}.")
         weight = TABLE["view"].call(weight, [1, -1, *[1] * (input.ndim - 2)])  # [1, C, 1, …]

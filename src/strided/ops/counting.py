@@ -99,7 +99,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     d = input.shape[-1]
     per = list(bins) if isinstance(bins, (list, tuple)) else [bins] * d
     if len(per) != d:
-        raise RuntimeError(f"torch.histogramdd: expected {d} sequences of bin edges for a {d}-dimensional histogram but got {len(per)}")
+        raise RuntimeError(f"histogramdd: The size of bins must be equal to the innermost dimension of the input.\n  {len(per)} bins for a last dimension of size {d}.")
     rows = host.wide(input).reshape(-1, d)
     spans = [None] * d if range is None else [(range[2 * k], range[2 * k + 1]) for k in _up_to(d)]
     edges = [_edges("torch.histogramdd", rows[:, k], per[k], spans[k], input.dtype, input.device) for k in _up_to(d)]

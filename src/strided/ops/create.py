@@ -20,6 +20,7 @@ from ..kernels import expr as E
 from ..kernels.map import build_map
 from ..layout import INT64_MAX, Layout, result_strides
 from ..tensor import Spec, Tensor, empty_of, wrap
+from . import signatures
 from .copies import as_dtype, layout_for
 from .table import TABLE, operator
 from .views import check_tensor, hot_operator, integer, integers
@@ -376,7 +377,9 @@ def range_(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     return finish("range", _generate("arange", spec, _progression, start, step), requires_grad, out)
 
 
-def _steps(name: str, steps: Any) -> int:
+def _steps(name: str, ends: tuple, steps: Any) -> int:
+    if isinstance(steps, float):
+        raise signatures.no_overload(name, (*ends, steps), (f"{kind} start, {other} end, int steps" for kind in ("Tensor", "Number") for other in ("Tensor", "Number")))
     count = integer(name, "steps", steps)
     if count < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -392,10 +395,19 @@ def _line(i, first, last, by, half, top, round=lambda x: x):
 _LINES = {dtypes.float16: lambda *n: _line(*n, round=lambda x: E.cast(x, dtypes.float16)), dtypes.bfloat16: lambda *n: _line(*n, round=lambda x: E.cast(x, dtypes.bfloat16))}
 
 
+def _ends(name, start, end):
+    """Both as numbers. Raises RuntimeError for tensors with dimensions."""
+    ndims = [getattr(value, "ndim", 0) for value in (start, end)]
+    if any(ndims):
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with {ndims[0]} dimension(s) and end with {ndims[1]} dimension(s).")
+    return plain(start), plain(end)
+
+
 @operator("linspace", method=False)
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`steps` numbers from `start` to `end`, both included, evenly spaced."""
-    start, end, count = plain(start), plain(end), _steps("linspace", steps)
+    count = _steps("linspace", (start, end), steps)
+    start, end = _ends("linspace", start, end)
     dtype, device = options("linspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
     spec = spec_of((count,), dtype, device)
     return finish("linspace", _generate("linspace", spec, _LINES.get(dtype, _line), *_line_numbers(start, end, count, dtype)), requires_grad, out)
@@ -428,7 +440,8 @@ def rounded(dtype: DType, value: float) -> float:
 @operator("logspace", method=False)
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`base` to the powers `linspace(start, end, steps)`."""
-    start, end, count, base = plain(start), plain(end), _steps("logspace", steps), float(plain(base))
+    count = _steps("logspace", (start, end), steps)
+    start, end, base = *_ends("logspace", start, end), float(plain(base))
     dtype, device = options("logspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
     spec = spec_of((count,), dtype, device)
     if spec.is_meta:

@@ -66,6 +66,7 @@ class Pointwise:
 
     def plan(self, operands: tuple, into: Tensor | None = None) -> Plan:
         """The plan for operands of these kinds; `into`: the tensor that the result is written to."""
+        signatures.check_bool(self.name, operands)
         tensors = [t for t in operands if isinstance(t, Tensor)]
         device = errors.check_devices(self.name, tensors) if len(tensors) > 1 else tensors[0].device
         common = self.common_dtype(operands)

@@ -24,6 +24,8 @@ _SCALAR = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64"
 
 def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions that `dim` names (None or an empty sequence: all), counted from the front, sorted."""
+    if ndim > 64:
+        raise RuntimeError("only tensors with up to 64 dims are supported")
     if dim is None:
         return tuple(range(ndim))
     if isinstance(dim, (tuple, list)):

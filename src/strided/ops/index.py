@@ -83,7 +83,7 @@ def _split_key(self, key):
         try:
             item = _resolved(self, item)
         except Exception:
-            plan_of_key(self.spec, tuple(steps), places)  # what comes first in the key fails first
+            plan_of_key(self.spec, tuple(steps), places, taken)  # what comes first in the key fails first
             raise
         if item is Ellipsis:
             moved, step = self.ndim - taken, [item]

@@ -52,15 +52,17 @@ _NODES = {
 }
 
 
-def plan_of_key(spec, key: tuple, places=None):
+def plan_of_key(spec, key: tuple, places=None, taken=None):
     """(spec of the window, bytes by which it starts later, last kind of step) for a tuple of ints, slices, None and ...; raises IndexError.
 
     places: where in the user's key each step comes from, if not one by one: errors count dimensions that way, as PyTorch's do.
+    taken: how many dimensions the whole key names, where this is its beginning.
     """
     shape, strides, offset, last, d = list(spec.shape), list(spec.strides), 0, "alias", 0
-    named = 0
-    for item in key:
-        named += item is not None and item is not Ellipsis
+    named = taken or 0
+    if taken is None:
+        for item in key:
+            named += item is not None and item is not Ellipsis
     if named > spec.ndim:
         raise IndexError(f"too many indices for tensor of dimension {spec.ndim}")
     for k, item in enumerate(key):

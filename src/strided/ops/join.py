@@ -324,9 +324,9 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
 def _hv_split(name, least):
     def cut(input, indices_or_sections):
         if input.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got a tensor with {input.ndim} dimensions!")
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
         dim = {"hsplit": 0 if input.ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
-        if isinstance(indices_or_sections, int) and input.shape[dim] % indices_or_sections:
+        if isinstance(indices_or_sections, int) and (not indices_or_sections or input.shape[dim] % indices_or_sections):
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is not divisible by the "
                 f"split_size {indices_or_sections}!"
@@ -344,7 +344,7 @@ hsplit, vsplit, dsplit = _hv_split("hsplit", 1), _hv_split("vsplit", 2), _hv_spl
 def unbind(input, dim=0):
     """The entries of dimension `dim`, each without it. [n, a] -> n x [a]"""
     if input.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = wrap_dim(dim, input.ndim)
     spec = input.spec
     n = spec.shape[dim]

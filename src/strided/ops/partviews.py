@@ -87,6 +87,8 @@ def narrow(input, dim, start, length):
     """`length` entries of dimension `dim` from `start` (an int or a 0-d integer tensor)."""
     spec = input.spec
     dim, length = integer("narrow", "dim", dim), integer("narrow", "length", length)
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.kind not in ("int", "uint")):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = integer("narrow", "start", start)
     key = "narrow", dim, start, length
     new, move = spec.cache.get(key) or plan_of(spec, key, spec.layout.narrow(dim, start, length))

@@ -398,8 +398,10 @@ def _fill_value(input, value):
         if value.ndim:
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
         if not dtypes.can_cast(value.dtype, input.dtype):
-            raise RuntimeError(f"value cannot be converted to type {input.dtype.scalar_name.lower()} without overflow")
+            raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.scalar_name.lower())} without overflow")
         return value if value.dtype is input.dtype else TABLE["to"].call(value, input.dtype)
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.scalar_name.lower())} without overflow")
     (value,) = _as_operands(value)
     if isinstance(value, float) and not input.dtype.is_floating_point:
         if value != int(value) if math.isfinite(value) else True:

@@ -76,6 +76,10 @@ def roll(input, shifts, dims=None):
     """Entries moved by `shifts` along `dims`, those that fall off the end coming in at the start; without dims, of the flattened tensor."""
     shifts = integers("roll", "shifts", (shifts,))
     dims = () if dims is None else integers("roll", "dims", (dims,))
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if dims and not input.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     if len(shifts) != len(dims) and (dims or len(shifts) != 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     out = _roll(input, shifts, dims)

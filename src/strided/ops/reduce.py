@@ -10,6 +10,7 @@ from .. import dtypes
 from ..autograd import backward, record, tracking
 from ..kernels import expr as E
 from ..tensor import Tensor
+from . import signatures
 from .folding import Fold, accumulation_dtype, dims_of, expand_reduced
 from .return_types import TYPES
 from .table import TABLE, operator
@@ -94,6 +95,8 @@ def NansumBackward0(node, g):
 @operator("mean", out=True, flops=_flops)
 def mean(input, dim=None, keepdim=False, *, dtype=None):
     """Arithmetic mean of all elements, or along `dim`. Raises RuntimeError for integers without a floating `dtype`."""
+    if dtype is not None:
+        _float_result("mean", input, dtype)
     out, dims = _mean.reduce(input if dtype is None else _as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_mean)
     if tracking(input):
         count = math.prod(input.shape[d] for d in dims)
@@ -201,10 +204,12 @@ def _check_nonempty(name, input, dims, dim):
     if dim is None:
         if name.startswith("arg"):
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        if name == "aminmax":
+            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
         raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
     for d in dims:
         if input.shape[d] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"{name}{'' if name == 'aminmax' else '()'}: Expected reduction dim {d} to have non-zero size.")
 
 
 def _extreme(name, fold, fold_at, other_name):
@@ -214,6 +219,8 @@ def _extreme(name, fold, fold_at, other_name):
         return dims, input.dtype
 
     def extreme(input, dim=None, keepdim=False, *, other=None):
+        if not isinstance(input, Tensor):
+            signatures.check(name, (input, dim if other is None else other))
         if isinstance(dim, Tensor) or other is not None:
             return TABLE[other_name].call(input, dim if other is None else other)
         if dim is None:
@@ -293,10 +300,10 @@ amax = operator("amax", out=True, flops=lambda *_: 0)(_extremes("amax", _max))
 amin = operator("amin", out=True, flops=lambda *_: 0)(_extremes("amin", _min))
 
 
-@operator("aminmax", flops=lambda *_: 0)
+@operator("aminmax", out=True, flops=lambda *_: 0)
 def aminmax(input, *, dim=None, keepdim=False):
     """(smallest, largest) of all elements, or along `dim`, as a named tuple (min, max)."""
-    if tracking(input):
+    if tracking(input) and input.numel():
         over = () if dim is None else dim
         return TYPES["aminmax"]((amin(input, over, keepdim), amax(input, over, keepdim)))
     dims = dims_of(dim, input.ndim)

@@ -337,7 +337,7 @@ def _check_rows(name, x, dim, index, source):
         raise RuntimeError(f"{name}_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for dim: {dim}")
     rest_x, rest_s = (tuple(n for d, n in enumerate(t.shape) if d != dim) for t in (x, source))
     if rest_x != rest_s and source.ndim:
-        raise RuntimeError(f"{name}_(): Source/destination tensor must have same slice shapes except at dimension {dim}: {list(x.shape)} and {list(source.shape)}")
+        raise RuntimeError(f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
     return dim, index
 
 

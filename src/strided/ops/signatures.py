@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .. import dtypes
 from ..tensor import Tensor
 from .table import TABLE
 
@@ -34,6 +35,18 @@ def check(name: str, operands: tuple) -> None:
         raise no_overload(name, operands, ("Tensor input, Tensor other", "Tensor input, Number other"))
     elif len(operands) > 1 and not any(isinstance(o, Tensor) for o in operands):
         raise no_overload(name, operands, ("Tensor input, Tensor other", "Number self, Tensor other", "Tensor input, Number other"))
+
+
+def check_bool(name: str, operands: tuple) -> None:
+    """Raises RuntimeError for sub and neg of bool: PyTorch gives `-` no meaning there."""
+    flags = [o is True or o is False or getattr(o, "dtype", None) is dtypes.bool_ for o in operands]
+    use = "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+    if name == "neg" and flags[0]:
+        raise RuntimeError(f"Negation, the `-` operator, on a bool tensor is not supported. {use}")
+    if name == "sub" and all(flags[:2]):
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
+    if name == "sub" and any(flags[:2]):
+        raise RuntimeError(f"Subtraction, the `-` operator, with a bool tensor is not supported. {use}")
 
 
 def no_overload(name: str, given, signatures) -> TypeError:

@@ -199,7 +199,7 @@ def _scalar_pair(name, x):
     return TYPES[name]((TABLE["clone"].call(x), TABLE["zeros"].call((), dtype=dtypes.int64, device=x.device)))
 
 
-@operator("kthvalue", flops=lambda *_: 0)
+@operator("kthvalue", out=True, flops=lambda *_: 0)
 def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices) of the k-th smallest element (from 1) along `dim`."""
     import numpy

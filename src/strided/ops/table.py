@@ -160,6 +160,7 @@ def write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs
     with no_grad():
         result = call(*args, **kwargs)
     results = result if isinstance(result, tuple) else (result,)
+    check_out(name, outs, results, dispatch.tensors_in((args, kwargs)))
     if len(results) != len(outs):
         raise TypeError(f"{name}(): expected {len(results)} tensors for out=, but got {len(outs)}")
     from ..dtypes import can_cast
@@ -173,6 +174,42 @@ def write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs
         assign(target, value)
         target.mem.version += 1
     return out
+
+
+_FRESH_OUT = frozenset("gather index_select masked_select take cat concat concatenate stack kthvalue mode median nanmedian sort topk".split())  # out= may share nothing with an input
+_OUT_DTYPES = {
+    "gather": "Expected out tensor to have dtype {want}, but got {have} instead",
+    "aminmax": "Expected out tensor to have dtype {want}, but got {have} instead",
+    "amax": "Expected the dtype for input and out to match, but got {Want} for input's dtype and {Have} for out's dtype.",
+    "amin": "Expected the dtype for input and out to match, but got {Want} for input's dtype and {Have} for out's dtype.",
+    "index_select": "index_select(): self and result must have the same scalar type",
+    "masked_select": "masked_select(): self and result must have the same scalar type",
+    "take": "take(): self and out expected to have the same dtype, but got self.dtype = {Want} and out.dtype = {Have}",
+}
+
+
+def check_out(name: str, outs: tuple, results: tuple, inputs: Any) -> None:
+    """Raises RuntimeError for out= tensors of the wrong dtype (where PyTorch does not convert), that overlap themselves, or that overlap an input."""
+    wrong = _OUT_DTYPES.get(name)
+    for target, value in zip(outs, results):
+        if wrong and target.dtype is not value.dtype:
+            want, have = value.dtype.scalar_name, target.dtype.scalar_name
+            raise RuntimeError(wrong.format(want=want.lower(), have=have.lower(), Want=want, Have=have))
+        if not target.spec.layout.is_dense and any(stride == 0 and size > 1 for size, stride in zip(target.shape, target.stride())):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation."
+            )
+        resized = target.shape != value.shape
+        nbytes = value.numel() * target.dtype.itemsize if resized else target.spec.nbytes
+        for t in inputs:
+            if t.mem is not target.mem or not t.numel() or not nbytes or not (t.spec.layout.is_dense and (resized or target.spec.layout.is_dense)):
+                continue
+            same = t.ptr == target.ptr and t.spec.layout is target.spec.layout
+            apart = t.ptr + t.spec.nbytes <= target.ptr or target.ptr + nbytes <= t.ptr
+            if not apart and (name in _FRESH_OUT or TABLE[name].pointwise and not same):
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation."
+                )
 
 
 def _grad_enabled() -> bool:

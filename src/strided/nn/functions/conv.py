@@ -6,6 +6,7 @@ import math
 
 from ... import ops
 from ...autograd.function import Function
+from . import checks
 from .autocast import under_autocast
 from .padding import pad
 
@@ -52,23 +53,16 @@ def _check(x, weight, bias, n, groups, name):
 
 def _conv(n, input, weight, bias, stride, padding, dilation, groups):
     name = f"conv{n}d"
-    _check(input, weight, bias, n, groups, name)
+    if input.dim() not in (n + 1, n + 2) or groups <= 0:
+        _check(input, weight, bias, n, groups, name)
     stride, dilation, kernel = tuple_of(stride, n), tuple_of(dilation, n), tuple(weight.shape[2:])
+    padding = padding if isinstance(padding, str) else tuple_of(padding, n)
+    checks.convolution(n, input, weight, bias, stride, padding, dilation, groups)
     x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
-    if x.size(1) != weight.size(1) * groups:
-        raise RuntimeError(
-            f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have "
-            f"{weight.size(1) * groups} channels, but got {x.size(1)} channels instead"
-        )
-    if weight.size(0) % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, and divisible by {groups}, "
-            f"but got weight of size {list(weight.shape)} instead"
-        )
     if isinstance(padding, str):
         x = _named_padding(x, padding, kernel, stride, dilation)
-    elif any(tuple_of(padding, n)):
-        x = pad(x, both_sides(tuple_of(padding, n)))  # [N, C, S + 2p..]
+    elif any(padding):
+        x = pad(x, both_sides(padding))  # [N, C, S + 2p..]
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
     if any(r > s for r, s in zip(reach, x.shape[2:])):
         shape, reach = " x ".join(map(str, x.shape[2:])), " x ".join(map(str, reach))

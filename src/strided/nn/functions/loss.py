@@ -148,7 +148,8 @@ def poisson_nll_loss(
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """½(log var + (input − target)²/var), with `full` plus ½log 2π; var is a tensor or a number, clamped at eps."""
-    reduction = _reduction(reduction)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -182,6 +183,11 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, −t·(x1 − x2) + margin)."""
     reduction = _reduction(reduction, size_average, reduce)
+    if not input1.dim() == input2.dim() == target.dim():
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.shape!r}, input2: {input2.shape!r}, target: {target.shape!r}"
+        )
     return _reduce((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 
@@ -197,7 +203,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 @_loss
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(−t·x))."""
-    return _reduce((1 + (-target * input).exp()).log(), _reduction(reduction, size_average, reduce))
+    return _reduce((1 + (input * -target).exp()).log(), _reduction(reduction, size_average, reduce))
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -208,12 +214,29 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return _reduce(loss.sum(-1) / input.size(-1), reduction)
 
 
+def _check_classes(input):
+    if input.dim() > 2 or (input.dim() and not input.size(-1)):
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+
+
 @_loss
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Σ_j max(0, margin − x_target + x_j)^p / classes over j ≠ target; input [N, C] or [C]."""
     reduction = _reduction(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    _check_classes(input)
+    if input.dim() == 2 and target.shape != input.shape[:1]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size {list(input.shape[:1])}, but got {list(target.shape)}. Input has shape {list(input.shape)}."
+        )
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    if weight is not None and weight.shape != input.shape[-1:]:
+        raise RuntimeError(f"inconsistent weight size, expected {input.size(-1)} but got {list(weight.shape)}")
+    if target.dtype is not int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}\n  Class numbers are int64: target.long().")
     batched = input.dim() == 2
     x, t = (input, target) if batched else (input.reshape(1, -1), target.reshape(1))
     own = x.gather(1, t.unsqueeze(1))  # [N, 1]
@@ -228,6 +251,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Σ over targets j and non-targets i of max(0, 1 − x_j + x_i) / classes; a sample's targets end at its first −1. input [N, C] or [C]."""
     reduction = _reduction(reduction, size_average, reduce)
+    _check_classes(input)
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     batched = input.dim() == 2
@@ -241,11 +265,31 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return _reduce(loss if batched else loss[0], reduction)
 
 
+def _check_linear(input, linear_weight, target, linear_bias, ignore_index):
+    shape = lambda t: f"({', '.join(map(str, t))}{',' if len(t) == 1 else ''})"
+    sizes, wanted = linear_weight.shape, linear_weight.shape[:-1]
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+    if input.size(-1) != sizes[-1]:
+        raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), got {input.size(-1)} and {sizes[-1]}, respectively")
+    if linear_weight.dim() > 2 and input.dim() == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {shape(sizes)} requires batched input, (N, {sizes[-1]}), got unbatched input with shape {shape(input.shape)}"
+        )
+    if linear_bias is not None and linear_bias.shape != wanted:
+        raise RuntimeError(f"expected linear_bias shape {shape(wanted)}, got {shape(linear_bias.shape)}")
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+
+
 @_loss
 def linear_cross_entropy(
     input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None, label_smoothing=0.0, options=None
 ):
     """cross_entropy(linear(input, linear_weight, linear_bias), target). `options` (how PyTorch cuts the work into chunks) changes nothing here."""
+    _check_linear(input, linear_weight, target, linear_bias, ignore_index)
     features = linear_weight.shape[:-1]  # [C] or [C, d_1, …]
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = ops.linear(input, linear_weight.reshape(-1, linear_weight.size(-1)), bias)  # [N, C·d]
@@ -344,6 +388,16 @@ def triplet_margin_with_distance_loss(
     anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
 ):
     """triplet_margin_loss with a distance of one's own."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    dims = anchor.dim(), positive.dim(), negative.dim()
+    if len(set(dims)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
+        )
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -4,6 +4,7 @@ import math
 from ... import ops
 from ...autograd import tracking
 from ...autograd.modes import no_grad
+from . import checks
 from .autocast import under_autocast
 from .conv import tuple_of, windows
 from .padding import pad
@@ -12,23 +13,13 @@ from .precision import in_float32
 
 def _sizes(x, n, kernel, stride, padding, dilation, ceil_mode, name):
     """(kernel, stride, padding, dilation, output sizes) of a pooling over the last n dimensions of x."""
-    if x.dim() not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D input, but got input of size: {list(x.shape)}")
+    checks.window_sizes(name, n, kernel, stride)
     kernel = tuple_of(kernel, n)
     stride = kernel if stride is None or stride == () or stride == [] else tuple_of(stride, n)
     padding, dilation = tuple_of(padding, n), tuple_of(dilation, n)
-    if any(s <= 0 for s in stride):
-        raise RuntimeError("stride should not be zero")
-    if any(p < 0 or p > ((k - 1) * d + 1) // 2 for p, k, d in zip(padding, kernel, dilation)):
-        raise RuntimeError(
-            f"pad should be at most half of effective kernel size, but got pad={padding[0]}, "
-            f"kernel_size={kernel[0]} and dilation={dilation[0]}"
-        )
+    checks.pool(name, n, x, kernel, stride, padding, dilation)
     outs = [_out(*args, ceil_mode) for args in zip(x.shape[-n:], kernel, stride, padding, dilation)]
-    if min(outs) < 1:
-        raise RuntimeError(
-            f"Given input size: {tuple(x.shape)}. Calculated output size: {tuple(outs)}. Output size is too small"
-        )
+    checks.pool_result(name, n, x, kernel, outs)
     return kernel, stride, padding, dilation, outs
 
 
@@ -106,7 +97,8 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
     stride = kernel if stride is None else tuple_of(stride, n)
     padding = tuple_of(padding, n)
     if indices.shape != input.shape:
-        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+        one = [1] if n == 1 else []  # PyTorch unpools a line as a column
+        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({[*input.shape, *one]}) but got indices tensor with shape: {[*indices.shape, *one]}")
     sizes = [(size - 1) * s + k - 2 * p for size, k, s, p in zip(input.shape[-n:], kernel, stride, padding)]
     if output_size is not None:
         wanted = tuple(output_size)[-n:]
@@ -213,8 +205,7 @@ def _range(i, size, out):
 
 
 def _adaptive_avg(n, input, output_size):
-    if input.dim() not in (n + 1, n + 2):
-        raise RuntimeError(f"adaptive_avg_pool{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got {list(input.shape)}")
+    checks.adaptive("avg", n, input, output_size)
     targets = _targets(input, n, output_size)
     if all(t == 1 for t in targets):
         return input.mean(tuple(range(-n, 0)), keepdim=True)
@@ -253,6 +244,7 @@ def adaptive_avg_pool3d(input, output_size):
 
 
 def _adaptive_max(n, input, output_size, return_indices):
+    checks.adaptive("max", n, input, output_size)
     targets, sizes = _targets(input, n, output_size), input.shape[-n:]
     places = []  # for each dimension [out, width]: positions in a range; a short range repeats its last one
     for size, out in zip(sizes, targets):
