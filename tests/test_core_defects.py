@@ -1,5 +1,6 @@
 """Defects once found in the engine's core, each kept as a test: the thread pool, forks, exits, memory that overlaps, tensors without memory."""
 
+import math
 import os
 import subprocess
 import sys
@@ -178,3 +179,40 @@ def test_number_too_large_for_a_kernel():
     with pytest.raises(RuntimeError, match="value cannot be converted to type int64_t without overflow"):
         x.add_(2**63)
     assert x.tolist() == [1.0, 1.0, 1.0] and x._version == 0
+
+
+# ---- in-place writes and history ----------------------------------------------------------------------------------------
+
+
+def test_gradient_of_a_write_from_its_own_memory_uses_the_old_values():
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    y = x.clone()
+    y.pow_(y)
+    y.sum().backward()
+    expected = torch.tensor([4 * (1 + math.log(2)), 27 * (1 + math.log(3))])
+    assert torch.allclose(x.grad, expected)
+
+    x = torch.tensor([[2.0, 3.0], [5.0, 7.0]], requires_grad=True)
+    y = x.clone()
+    y.mul_(y[0])  # rows 0 and 1 times the old row 0
+    assert y.tolist() == [[4.0, 9.0], [10.0, 21.0]]
+    y.sum().backward()
+    assert x.grad.tolist() == [[9.0, 13.0], [2.0, 3.0]]  # d/da (a^2 + a b), d/db (a b)
+
+
+def test_failed_in_place_operator_leaves_its_tensor():
+    with torch.inference_mode():
+        t = torch.full((3,), 5.0)
+    x = torch.ones(3, requires_grad=True) * 1
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        x.mul_(t)
+    assert x.tolist() == [1.0, 1.0, 1.0] and x._version == 0 and x.grad_fn.name() == "MulBackward0"
+
+
+def test_retain_grad_follows_a_generic_in_place_operator():
+    x = torch.arange(3.0).requires_grad_()
+    y = x * 1
+    y.retain_grad()
+    y.cumsum_(0)
+    (y * 2).sum().backward()
+    assert y.grad.tolist() == [2.0, 2.0, 2.0] and x.grad.tolist() == [6.0, 4.0, 2.0]

@@ -193,14 +193,18 @@ class Pointwise:
         if plan is None:
             plan = self.inplace_plans.put(key, self.plan((x, *others), into=x))
         track = self.node_name is not None and tracking(x, *others)
-        old = x
+        before = [x, *others]  # what the gradient needs of the operands is what they were before the write, with their history
         if track:
             wanted = sum(1 << i for i, o in enumerate((x, *others)) if isinstance(o, Tensor) and gradient_edge(o) is not None)
             recipe = self.recipe(wanted)
-            if 0 in recipe.saves:
-                old = self_copy(x)  # the gradient needs x as it was, with its history: it may be differentiated again
-                if (edge := gradient_edge(x)) is not None:
-                    attached(old, edge[0], edge[1])
+            for i in recipe.saves:
+                if i < len(before) and isinstance(o := before[i], Tensor):
+                    if o._inference:
+                        save((o,), x)  # raises, while nothing is written
+                    if o is x or _meet(o, x):
+                        before[i] = self_copy(o)
+                        if (edge := gradient_edge(o)) is not None:
+                            attached(before[i], edge[0], edge[1])
         if plan.desc is not None:
             addresses = []
             for o in others:
@@ -213,7 +217,7 @@ class Pointwise:
             launch(plan.desc, x.ptr, x.ptr, *[o.ptr if isinstance(o, Tensor) else o for o in addresses])
         x.mem.version += 1
         if track:
-            everything = (old, *others, x)
+            everything = (*before, x)
             saves = tuple([everything[i] for i in recipe.saves if isinstance(everything[i], Tensor)])
             numbers = tuple([None if isinstance(o, Tensor) else o for o in (x, *others)])
             record_inplace(self.node_class, (x, *others), x, saves, recipe=recipe, kinds=key, numbers=numbers)
@@ -315,15 +319,16 @@ _identity = E.param(0)
 _assign_plans = PlanCache()
 
 
-def _clash(source: Tensor, target: Tensor) -> bool:
-    """Whether writing `target` could change elements of `source` that are still to be read: their memory meets, and not element by element.
-
-    Told by address: `x.data` and borrowed memory have storages of their own.
-    """
+def _meet(source: Tensor, target: Tensor) -> bool:
+    """Whether two tensors' stretches of memory meet. Told by address: `x.data` and borrowed memory have storages of their own."""
     a, b, gap = source.spec, target.spec, source.ptr - target.ptr
-    if gap >= b.layout.span * b.itemsize or -gap >= a.layout.span * a.itemsize:
-        return False
-    return gap != 0 or a.layout is not b.layout or a.itemsize != b.itemsize
+    return gap < b.layout.span * b.itemsize and -gap < a.layout.span * a.itemsize
+
+
+def _clash(source: Tensor, target: Tensor) -> bool:
+    """Whether writing `target` could change elements of `source` that are still to be read: their memory meets, and not element by element."""
+    a, b = source.spec, target.spec
+    return (source.ptr != target.ptr or a.layout is not b.layout or a.itemsize != b.itemsize) and _meet(source, target)
 
 
 def assign(destination: Tensor, source: Tensor) -> None:

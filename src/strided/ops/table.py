@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import dispatch
 from ..autograd import backward, check_inplace, no_grad
-from ..autograd.graph import record_inplace
+from ..autograd.graph import move_retained, record_inplace
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..tensor import Tensor
 
@@ -140,7 +140,9 @@ def adopt(x: Tensor, result: Tensor, name: str) -> Tensor:
     x.mem.version += 1
     if tracked:
         if x._base is None and x.dtype is result.dtype:
+            before = x._node, x._nr
             x._node, x._nr, x._tracked = result._node, result._nr, True
+            move_retained(x, *before)
         else:
             record_inplace(CopyBackward0, (x, result), x)
     return x
