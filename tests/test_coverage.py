@@ -1,6 +1,8 @@
 """The pages and stubs that are generated from the code are those of this code, and what is left out on purpose says why."""
+import ast
 import importlib.util
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 
@@ -112,3 +114,55 @@ def test_table_is_in_plain_sentences():
     for name, (reason, instead) in REFUSED.items():
         assert name.startswith("torch.") and reason and instead
         assert not reason.endswith(".") and not instead.endswith("."), name
+
+
+def stub(name):
+    return ast.parse((ROOT / "src" / "strided" / name).read_text())
+
+
+def test_stubs_are_current():
+    # in a process of its own: what other tests import and patch must not count
+    done = subprocess.run([sys.executable, str(ROOT / "tools" / "stubs.py"), "--check"], timeout=120)
+    assert done.returncode == 0, "python tools/stubs.py"
+
+
+def test_stubs_hold_every_name():
+    tensor = next(node for node in stub("tensor.pyi").body if isinstance(node, ast.ClassDef) and node.name == "Tensor")
+    names = {node.name for node in tensor.body if isinstance(node, ast.FunctionDef)} | {node.target.id for node in tensor.body if isinstance(node, ast.AnnAssign)}
+    public = {name for name in dir(torch.Tensor) if not name.startswith("_") and hasattr(torch.Tensor, name)}
+    assert public - names == set() and {"add_", "sum", "view", "to", "grad", "dtype", "backward", "__getitem__", "__add__"} <= names
+    top = set()
+    for node in stub("__init__.pyi").body:
+        top |= {alias.asname for alias in node.names} if isinstance(node, ast.ImportFrom) else {node.name} if isinstance(node, ast.FunctionDef) else set()
+        top |= {node.target.id} if isinstance(node, ast.AnnAssign) else {target.id for target in node.targets} if isinstance(node, ast.Assign) else set()
+    assert {name for name in torch.namespace.NAMES if not name.startswith("_")} - top == set()
+    assert {"nn", "optim", "float32", "pi", "Tensor", "dtype", "device", "no_grad", "save"} <= top
+
+
+def test_stubs_tell_results_truly():
+    """Every method that needs no argument, called: it returns a tensor where the stub says so, a tuple or a bool where it says that."""
+    tensor = next(node for node in stub("tensor.pyi").body if isinstance(node, ast.ClassDef) and node.name == "Tensor")
+    kinds = {"Tensor": torch.Tensor, "_bool": bool, "_int": int, "Size": torch.Size, "tuple[Tensor, ...]": tuple}
+    checked = 0
+    for node in tensor.body:
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or node.args.vararg or len(node.args.args) - len(node.args.defaults) != 1:
+            continue
+        said = ast.unparse(node.returns)
+        if any(ast.unparse(d) == "property" for d in node.decorator_list) or said not in kinds:
+            continue
+        for x in (torch.eye(3) * 2, torch.ones(3), torch.tensor([[1, 2], [3, 4]])):
+            try:
+                result = getattr(x, node.name)()
+            except Exception:  # an operator for other dtypes or numbers of dimensions
+                continue
+            assert isinstance(result, kinds[said]), (node.name, said, type(result))
+            checked += 1
+    assert checked > 500
+
+
+def test_a_type_checker_accepts_users_programs():
+    api = pytest.importorskip("mypy.api")
+    program = ROOT / "tests" / "data" / "typed_user.py"
+    assert (ROOT / "src" / "strided" / "py.typed").exists()
+    out, err, code = api.run(["--config-file=", "--check-untyped-defs", f"--python-executable={sys.executable}", str(program)])
+    assert code == 0, out + err
