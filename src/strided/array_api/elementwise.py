@@ -115,10 +115,12 @@ greater_equal = _binary("greater_equal", "ge")
 
 
 def floor_divide(x1: Operand, x2: Operand, /) -> Tensor:
-    """The quotient rounded down. An infinite dividend gives an infinite quotient (torch: nan)."""
+    """The quotient rounded down. An infinite operand gives the infinite or zero quotient itself (torch: nan, or -1)."""
     a, b = pair(x1, x2)
     out = call("floor_divide", a, b)
-    return call("where", call("isinf", a), call("div", a, b), out) if out.is_floating_point() else out
+    if not out.is_floating_point():
+        return out
+    return call("where", call("logical_or", call("isinf", a), call("isinf", b)), call("div", a, b), out)
 
 
 def remainder(x1: Operand, x2: Operand, /) -> Tensor:

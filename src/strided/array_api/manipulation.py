@@ -44,7 +44,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(call("unbind", x, axis))
 
 
-def expand_dims(x: Tensor, /, *, axis: int = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: int) -> Tensor:
     """A dimension of size 1 at axis. Raises IndexError beyond -x.ndim-1 … x.ndim."""
     return call("unsqueeze", x, axis)
 

@@ -89,7 +89,7 @@ def _running(name: str, x: Tensor, axis: int | None, dtype: DType | None, start:
             raise ValueError(f"{name}: axis must be given for an array of {x.ndim} dimensions")
         axis = 0
     chosen = dtype or _wide(x.dtype)
-    out = call(name, x.to(chosen), axis)
+    out = call(name, x, axis, dtype=chosen)
     if not include_initial:
         return out
     shape = list(out.shape)
