@@ -199,6 +199,8 @@ def tensor_stub() -> str:
 @functools.cache
 def _written() -> dict[int, tuple[str, str]]:
     """id of every class and function → (module, name) where its source defines it, whatever its public name is."""
+    for module in (strided, strided.nn, strided.nn.functional):
+        [getattr(module, name) for name in dir(module)]  # loads what they load when first asked
     found = {}
     for where, module in sorted(sys.modules.items()):
         if where.startswith("strided.") and getattr(module, "__file__", None):
@@ -245,7 +247,7 @@ _OPERATORS = {id(entry.call): entry for entry in TABLE.values()}
 
 def public(module: types.ModuleType) -> dict[str, Any]:
     """The public names of a module, without the modules that it uses itself."""
-    found = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
+    found = {name: getattr(module, name) for name in dir(module) if not name.startswith("_") and name != "FAMILIES"}
     return {name: value for name, value in found.items() if not isinstance(value, types.ModuleType)}
 
 

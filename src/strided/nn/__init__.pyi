@@ -11,149 +11,149 @@ from strided.nn import parameter as parameter
 from strided.nn import utils as utils
 from strided.nn.hooks import RemovableHandle as RemovableHandle
 from strided.nn.module import Module as Module
+from strided.nn.modules.activation import CELU as CELU
+from strided.nn.modules.activation import ELU as ELU
+from strided.nn.modules.activation import GELU as GELU
+from strided.nn.modules.activation import GLU as GLU
+from strided.nn.modules.activation import Hardshrink as Hardshrink
+from strided.nn.modules.activation import Hardsigmoid as Hardsigmoid
+from strided.nn.modules.activation import Hardswish as Hardswish
+from strided.nn.modules.activation import Hardtanh as Hardtanh
+from strided.nn.modules.activation import LeakyReLU as LeakyReLU
+from strided.nn.modules.activation import LogSigmoid as LogSigmoid
+from strided.nn.modules.activation import LogSoftmax as LogSoftmax
+from strided.nn.modules.activation import Mish as Mish
+from strided.nn.modules.activation import PReLU as PReLU
+from strided.nn.modules.activation import RReLU as RReLU
+from strided.nn.modules.activation import ReLU as ReLU
+from strided.nn.modules.activation import ReLU6 as ReLU6
+from strided.nn.modules.activation import SELU as SELU
+from strided.nn.modules.activation import SiLU as SiLU
+from strided.nn.modules.activation import Sigmoid as Sigmoid
+from strided.nn.modules.activation import Softmax as Softmax
+from strided.nn.modules.activation import Softmax2d as Softmax2d
+from strided.nn.modules.activation import Softmin as Softmin
+from strided.nn.modules.activation import Softplus as Softplus
+from strided.nn.modules.activation import Softshrink as Softshrink
+from strided.nn.modules.activation import Softsign as Softsign
+from strided.nn.modules.activation import Tanh as Tanh
+from strided.nn.modules.activation import Tanhshrink as Tanhshrink
+from strided.nn.modules.activation import Threshold as Threshold
+from strided.nn.modules.attention import MultiheadAttention as MultiheadAttention
+from strided.nn.modules.batchnorm import BatchNorm1d as BatchNorm1d
+from strided.nn.modules.batchnorm import BatchNorm2d as BatchNorm2d
+from strided.nn.modules.batchnorm import BatchNorm3d as BatchNorm3d
+from strided.nn.modules.batchnorm import InstanceNorm1d as InstanceNorm1d
+from strided.nn.modules.batchnorm import InstanceNorm2d as InstanceNorm2d
+from strided.nn.modules.batchnorm import InstanceNorm3d as InstanceNorm3d
+from strided.nn.modules.batchnorm import SyncBatchNorm as SyncBatchNorm
+from strided.nn.modules.container import ModuleDict as ModuleDict
+from strided.nn.modules.container import ModuleList as ModuleList
+from strided.nn.modules.container import ParameterDict as ParameterDict
+from strided.nn.modules.container import ParameterList as ParameterList
+from strided.nn.modules.container import Sequential as Sequential
+from strided.nn.modules.conv import Conv1d as Conv1d
+from strided.nn.modules.conv import Conv2d as Conv2d
+from strided.nn.modules.conv import Conv3d as Conv3d
+from strided.nn.modules.conv import ConvTranspose1d as ConvTranspose1d
+from strided.nn.modules.conv import ConvTranspose2d as ConvTranspose2d
+from strided.nn.modules.conv import ConvTranspose3d as ConvTranspose3d
+from strided.nn.modules.distance import CosineSimilarity as CosineSimilarity
+from strided.nn.modules.distance import PairwiseDistance as PairwiseDistance
+from strided.nn.modules.dropout import AlphaDropout as AlphaDropout
+from strided.nn.modules.dropout import Dropout as Dropout
+from strided.nn.modules.dropout import Dropout1d as Dropout1d
+from strided.nn.modules.dropout import Dropout2d as Dropout2d
+from strided.nn.modules.dropout import Dropout3d as Dropout3d
+from strided.nn.modules.dropout import FeatureAlphaDropout as FeatureAlphaDropout
+from strided.nn.modules.flatten import Flatten as Flatten
+from strided.nn.modules.flatten import Unflatten as Unflatten
+from strided.nn.modules.linear import Bilinear as Bilinear
+from strided.nn.modules.linear import Identity as Identity
+from strided.nn.modules.linear import Linear as Linear
+from strided.nn.modules.loss import BCELoss as BCELoss
+from strided.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
+from strided.nn.modules.loss import CTCLoss as CTCLoss
+from strided.nn.modules.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
+from strided.nn.modules.loss import CrossEntropyLoss as CrossEntropyLoss
+from strided.nn.modules.loss import GaussianNLLLoss as GaussianNLLLoss
+from strided.nn.modules.loss import HingeEmbeddingLoss as HingeEmbeddingLoss
+from strided.nn.modules.loss import HuberLoss as HuberLoss
+from strided.nn.modules.loss import KLDivLoss as KLDivLoss
+from strided.nn.modules.loss import L1Loss as L1Loss
+from strided.nn.modules.loss import MSELoss as MSELoss
+from strided.nn.modules.loss import MarginRankingLoss as MarginRankingLoss
+from strided.nn.modules.loss import MultiLabelMarginLoss as MultiLabelMarginLoss
+from strided.nn.modules.loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from strided.nn.modules.loss import MultiMarginLoss as MultiMarginLoss
+from strided.nn.modules.loss import NLLLoss as NLLLoss
+from strided.nn.modules.loss import PoissonNLLLoss as PoissonNLLLoss
+from strided.nn.modules.loss import SmoothL1Loss as SmoothL1Loss
+from strided.nn.modules.loss import SoftMarginLoss as SoftMarginLoss
+from strided.nn.modules.loss import TripletMarginLoss as TripletMarginLoss
+from strided.nn.modules.loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
+from strided.nn.modules.normalization import GroupNorm as GroupNorm
+from strided.nn.modules.normalization import LayerNorm as LayerNorm
+from strided.nn.modules.normalization import LocalResponseNorm as LocalResponseNorm
+from strided.nn.modules.normalization import RMSNorm as RMSNorm
+from strided.nn.modules.parallel import DataParallel as DataParallel
+from strided.nn.modules.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
+from strided.nn.modules.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from strided.nn.modules.pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d
+from strided.nn.modules.pooling import AdaptiveMaxPool1d as AdaptiveMaxPool1d
+from strided.nn.modules.pooling import AdaptiveMaxPool2d as AdaptiveMaxPool2d
+from strided.nn.modules.pooling import AdaptiveMaxPool3d as AdaptiveMaxPool3d
+from strided.nn.modules.pooling import AvgPool1d as AvgPool1d
+from strided.nn.modules.pooling import AvgPool2d as AvgPool2d
+from strided.nn.modules.pooling import AvgPool3d as AvgPool3d
+from strided.nn.modules.pooling import LPPool1d as LPPool1d
+from strided.nn.modules.pooling import LPPool2d as LPPool2d
+from strided.nn.modules.pooling import LPPool3d as LPPool3d
+from strided.nn.modules.pooling import MaxPool1d as MaxPool1d
+from strided.nn.modules.pooling import MaxPool2d as MaxPool2d
+from strided.nn.modules.pooling import MaxPool3d as MaxPool3d
+from strided.nn.modules.pooling import MaxUnpool1d as MaxUnpool1d
+from strided.nn.modules.pooling import MaxUnpool2d as MaxUnpool2d
+from strided.nn.modules.pooling import MaxUnpool3d as MaxUnpool3d
+from strided.nn.modules.rnn import GRU as GRU
+from strided.nn.modules.rnn import GRUCell as GRUCell
+from strided.nn.modules.rnn import LSTM as LSTM
+from strided.nn.modules.rnn import LSTMCell as LSTMCell
+from strided.nn.modules.rnn import RNN as RNN
+from strided.nn.modules.rnn import RNNBase as RNNBase
+from strided.nn.modules.rnn import RNNCell as RNNCell
+from strided.nn.modules.rnn import RNNCellBase as RNNCellBase
+from strided.nn.modules.sparse import Embedding as Embedding
+from strided.nn.modules.sparse import EmbeddingBag as EmbeddingBag
+from strided.nn.modules.transformer import Transformer as Transformer
+from strided.nn.modules.transformer import TransformerDecoder as TransformerDecoder
+from strided.nn.modules.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from strided.nn.modules.transformer import TransformerEncoder as TransformerEncoder
+from strided.nn.modules.transformer import TransformerEncoderLayer as TransformerEncoderLayer
+from strided.nn.modules.vision import ChannelShuffle as ChannelShuffle
+from strided.nn.modules.vision import Fold as Fold
+from strided.nn.modules.vision import PixelShuffle as PixelShuffle
+from strided.nn.modules.vision import PixelUnshuffle as PixelUnshuffle
+from strided.nn.modules.vision import Unfold as Unfold
+from strided.nn.modules.vision import Upsample as Upsample
+from strided.nn.modules.vision import UpsamplingBilinear2d as UpsamplingBilinear2d
+from strided.nn.modules.vision import UpsamplingNearest2d as UpsamplingNearest2d
 from strided.nn.parameter import Buffer as Buffer
 from strided.nn.parameter import Parameter as Parameter
 from strided.nn.parameter import UninitializedParameter as UninitializedParameter
 
-AdaptiveAvgPool1d: Any
-AdaptiveAvgPool2d: Any
-AdaptiveAvgPool3d: Any
-AdaptiveMaxPool1d: Any
-AdaptiveMaxPool2d: Any
-AdaptiveMaxPool3d: Any
-AlphaDropout: Any
-AvgPool1d: Any
-AvgPool2d: Any
-AvgPool3d: Any
-BCELoss: Any
-BCEWithLogitsLoss: Any
-BatchNorm1d: Any
-BatchNorm2d: Any
-BatchNorm3d: Any
-Bilinear: Any
-CELU: Any
-CTCLoss: Any
-ChannelShuffle: Any
 CircularPad1d: Any
 CircularPad2d: Any
 CircularPad3d: Any
 ConstantPad1d: Any
 ConstantPad2d: Any
 ConstantPad3d: Any
-Conv1d: Any
-Conv2d: Any
-Conv3d: Any
-ConvTranspose1d: Any
-ConvTranspose2d: Any
-ConvTranspose3d: Any
-CosineEmbeddingLoss: Any
-CosineSimilarity: Any
-CrossEntropyLoss: Any
-DataParallel: Any
-Dropout: Any
-Dropout1d: Any
-Dropout2d: Any
-Dropout3d: Any
-ELU: Any
-Embedding: Any
-EmbeddingBag: Any
-FeatureAlphaDropout: Any
-Flatten: Any
-Fold: Any
-GELU: Any
-GLU: Any
-GRU: Any
-GRUCell: Any
-GaussianNLLLoss: Any
-GroupNorm: Any
-Hardshrink: Any
-Hardsigmoid: Any
-Hardswish: Any
-Hardtanh: Any
-HingeEmbeddingLoss: Any
-HuberLoss: Any
-Identity: Any
-InstanceNorm1d: Any
-InstanceNorm2d: Any
-InstanceNorm3d: Any
-KLDivLoss: Any
-L1Loss: Any
-LPPool1d: Any
-LPPool2d: Any
-LPPool3d: Any
-LSTM: Any
-LSTMCell: Any
-LayerNorm: Any
-LeakyReLU: Any
-Linear: Any
-LocalResponseNorm: Any
-LogSigmoid: Any
-LogSoftmax: Any
-MSELoss: Any
-MarginRankingLoss: Any
-MaxPool1d: Any
-MaxPool2d: Any
-MaxPool3d: Any
-MaxUnpool1d: Any
-MaxUnpool2d: Any
-MaxUnpool3d: Any
-Mish: Any
-ModuleDict: Any
-ModuleList: Any
-MultiLabelMarginLoss: Any
-MultiLabelSoftMarginLoss: Any
-MultiMarginLoss: Any
-MultiheadAttention: Any
-NLLLoss: Any
-PReLU: Any
-PairwiseDistance: Any
-ParameterDict: Any
-ParameterList: Any
-PixelShuffle: Any
-PixelUnshuffle: Any
-PoissonNLLLoss: Any
-RMSNorm: Any
-RNN: Any
-RNNBase: Any
-RNNCell: Any
-RNNCellBase: Any
-RReLU: Any
-ReLU: Any
-ReLU6: Any
 ReflectionPad1d: Any
 ReflectionPad2d: Any
 ReflectionPad3d: Any
 ReplicationPad1d: Any
 ReplicationPad2d: Any
 ReplicationPad3d: Any
-SELU: Any
-Sequential: Any
-SiLU: Any
-Sigmoid: Any
-SmoothL1Loss: Any
-SoftMarginLoss: Any
-Softmax: Any
-Softmax2d: Any
-Softmin: Any
-Softplus: Any
-Softshrink: Any
-Softsign: Any
-SyncBatchNorm: Any
-Tanh: Any
-Tanhshrink: Any
-Threshold: Any
-Transformer: Any
-TransformerDecoder: Any
-TransformerDecoderLayer: Any
-TransformerEncoder: Any
-TransformerEncoderLayer: Any
-TripletMarginLoss: Any
-TripletMarginWithDistanceLoss: Any
-Unflatten: Any
-Unfold: Any
-Upsample: Any
-UpsamplingBilinear2d: Any
-UpsamplingNearest2d: Any
 ZeroPad1d: Any
 ZeroPad2d: Any
 ZeroPad3d: Any

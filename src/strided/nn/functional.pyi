@@ -21,6 +21,7 @@ from strided.nn.functions.activation import softmax as softmax
 from strided.nn.functions.activation import softmin as softmin
 from strided.nn.functions.activation import tanh as tanh
 from strided.nn.functions.activation import threshold_ as threshold_
+from strided.nn.functions.attention import multi_head_attention_forward as multi_head_attention_forward
 from strided.nn.functions.bilinear import bilinear as bilinear
 from strided.nn.functions.conv import conv1d as conv1d
 from strided.nn.functions.conv import conv2d as conv2d
@@ -40,6 +41,7 @@ from strided.nn.functions.dropout import dropout1d as dropout1d
 from strided.nn.functions.dropout import dropout2d as dropout2d
 from strided.nn.functions.dropout import dropout3d as dropout3d
 from strided.nn.functions.dropout import feature_alpha_dropout as feature_alpha_dropout
+from strided.nn.functions.embedding_bag import embedding_bag as embedding_bag
 from strided.nn.functions.loss import binary_cross_entropy as binary_cross_entropy
 from strided.nn.functions.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from strided.nn.functions.loss import cosine_embedding_loss as cosine_embedding_loss
@@ -95,7 +97,6 @@ from strided.nn.functions.vision import upsample_nearest as upsample_nearest
 from strided.nn.lazy import lazy_names as lazy_names
 from strided.tensor import Tensor as Tensor
 
-FAMILIES: Any
 def celu(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation celu, elementwise; options alpha=1.0."""
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=...) -> Tensor:
@@ -104,8 +105,6 @@ def elu(input, alpha=..., inplace=False) -> Tensor:
     r"""x where positive, alpha * (exp(x) - 1) elsewhere."""
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=..., scale_grad_by_freq=False, sparse=False) -> Tensor:
     r"""The rows of `weight` that `input` (int64 or int32, any shape) names. [*], [V, D] -> [*, D]"""
-def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode='mean', sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None) -> Any:
-    r"""Rows of `weight` [V, D] looked up and reduced a bag: input [B, L], or [N] with the bags' `offsets` [B] → [B, D]."""
 def gelu(input, approximate='none') -> Tensor:
     r"""x * Φ(x), the Gaussian error linear unit; approximate="tanh" uses the tanh form."""
 def hardshrink(input, *args, inplace=False, **kwargs) -> Tensor:
@@ -124,8 +123,6 @@ def logsigmoid(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation logsigmoid, elementwise."""
 def mish(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation mish, elementwise."""
-def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False) -> Any:
-    r"""Attention with projections: query [L, N, E] (or [L, E]), key and value [S, N, ·] → (output [L, N, E], weights or None)."""
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean') -> Tensor:
     r"""-input[target], for log-probabilities [C], [N, C] or [N, C, d1, …], averaged by class weight (reduction "mean"; or "sum", "none")."""
 def one_hot(tensor, num_classes=-1) -> Tensor:
