@@ -40,7 +40,7 @@ def name_of(dtype) -> str:
 def compute_type(dtype) -> str:
     """The type arithmetic on elements of `dtype` runs in."""
     name = name_of(dtype)
-    return "float32" if name in ("float16", "bfloat16") else name
+    return name if name in IR else "float32"
 
 
 def promote(a: str, b: str, default_float: str = "float32") -> str:
