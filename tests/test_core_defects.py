@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import pytest
 
@@ -216,3 +218,74 @@ def test_retain_grad_follows_a_generic_in_place_operator():
     y.cumsum_(0)
     (y * 2).sum().backward()
     assert y.grad.tolist() == [2.0, 2.0, 2.0] and x.grad.tolist() == [6.0, 4.0, 2.0]
+
+
+# ---- memory that dies under a kernel, and the cache on disk ---------------------------------------------------------------
+
+
+def test_storage_replaced_while_a_kernel_reads_it():
+    """Another thread says `x.data = y` during log(x): the old memory must not be given to the next tensor before the kernel is done."""
+    count = 8_000_000
+    torch.log(torch.ones(count))
+    held = native.memory_stats()[0]
+    for _ in range(6):
+        x = torch.ones(count)
+        made = []
+
+        def replace(x=x, made=made):
+            time.sleep(0.003)
+            x.data = torch.ones(1)
+            made.append(torch.full((count,), 7.0))
+
+        other = threading.Thread(target=replace)
+        other.start()
+        result = torch.log(x)
+        other.join()
+        assert not result.any()
+        del x, made, result, other, replace
+    torch.log(torch.ones(count))
+    assert native.memory_stats()[0] == held  # what had to wait was freed
+
+
+def test_threads_that_compute_free_what_they_made():
+    held = native.memory_stats()[0]
+
+    def work():
+        for _ in range(40):
+            a = torch.ones(200_000)
+            b = (a * 2).exp()
+            del a, b
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.ones(4_000_000).exp()
+    assert native.memory_stats()[0] == held
+
+
+def test_cache_on_disk_is_bounded(tmp_path):
+    for number in range(20):
+        (tmp_path / f"{number}.o").write_bytes(b"x")
+        os.utime(tmp_path / f"{number}.o", (number, number))
+    jit._prune(tmp_path, 20)
+    assert len(list(tmp_path.iterdir())) == 20
+    jit._prune(tmp_path, 10)
+    assert sorted(int(path.stem) for path in tmp_path.iterdir()) == [15, 16, 17, 18, 19]
+
+
+def test_user_without_a_home():
+    done = run("""
+    import os, pwd
+    for name in ("HOME", "XDG_CACHE_HOME", "STRIDED_CACHE_DIR"):
+        os.environ.pop(name, None)
+
+    def nobody(uid):
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    pwd.getpwuid = nobody
+    import strided as torch
+    assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]
+    """)
+    assert done.returncode == 0, done.stderr

@@ -192,19 +192,19 @@ def _find_directory():
     chosen = os.environ.get("STRIDED_CACHE_DIR")
     if chosen == "":
         return None
-    if chosen:
-        root = pathlib.Path(chosen)
-    elif sys.platform == "darwin":
-        root = pathlib.Path.home() / "Library" / "Caches" / "strided"
-    else:
-        root = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "strided"
     try:
+        if chosen:
+            root = pathlib.Path(chosen)
+        elif sys.platform == "darwin":
+            root = pathlib.Path.home() / "Library" / "Caches" / "strided"
+        else:
+            root = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "strided"
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = root.stat()
         # A folder that others can write is a way to run code as this user: never load from it.
         if status.st_uid != os.getuid() or status.st_mode & 0o022:
             return None
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: a user without a home, as in a container
         return None
     return root
 
@@ -231,8 +231,38 @@ def _cache_path(key) -> pathlib.Path | None:
     return directory / (hashlib.blake2b(identity.encode(), digest_size=20).hexdigest() + ".o")
 
 
+_FILES = 16_384  # objects kept on disk; those of older versions of this package are never asked for again
+_pruned = False
+
+
+def _prune(directory: pathlib.Path, limit: int = _FILES) -> None:
+    """Removes the older half of the objects where there are more than `limit`. A process that still wanted one compiles it again."""
+    try:
+        entries = list(os.scandir(directory))
+        if len(entries) <= limit:
+            return
+        dated = []
+        for entry in entries:
+            try:
+                dated.append((entry.stat().st_mtime_ns, entry.path))
+            except OSError:  # another process removed it
+                pass
+        dated.sort()
+        for _, path in dated[: -(limit // 2)]:
+            try:
+                os.unlink(path)
+            except OSError:
+                pass
+    except OSError:
+        pass
+
+
 def _write(path: pathlib.Path, data: bytes) -> None:
     """Atomic: a reader sees the whole object or none. A full or read-only disk only costs the next process a compile."""
+    global _pruned
+    if not _pruned:
+        _pruned = True
+        _prune(path.parent)
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent)
     except OSError:

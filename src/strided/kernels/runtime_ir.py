@@ -1,7 +1,8 @@
 """The native runtime as IR text: the caching allocator, the Storage type's functions, the launcher, the thread pool, scalar reads.
 
 Everything here runs with the GIL held except kernels themselves and the pool's workers; the allocator relies on that instead of a lock.
-Object layout of a Storage (after the 16-byte object header): 16 data, 24 nbytes, 32 version, 40 owner, 48 capacity (0: nothing of ours to free).
+Object layout of a Storage (after the 16-byte object header): 16 data, 24 nbytes, 32 version, 40 owner, 48 capacity (0: nothing of ours to free),
+56 the next one that waits to be freed.
 """
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ def _texts() -> str:
         data = text.encode() + b"\0"
         lines.append(f'@{name} = internal constant [{len(data)} x i8] c"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"')
     return "\n".join(lines)
+
 
 # State set once by `strided_init`: addresses of Python's types and exceptions, the page policy.
 _GLOBALS = r"""
@@ -68,6 +70,7 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i32 @posix_memalign(ptr, i64, i64)
 declare void @free(ptr)
+declare ptr @malloc(i64)
 declare i32 @madvise(ptr, i64, i32)
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -342,7 +345,101 @@ out:
   ret ptr null
 }
 
+; Kernels that run without the GIL, oldest first: {next, previous, number}. A storage that dies while one of them runs may be under its hands (another
+; thread said `x.data = y`), so it waits, linked at 56 and numbered at 32, until every kernel that began before its death is done.
+@r_first = internal global ptr null
+@r_last = internal global ptr null
+@r_count = internal global i64 0
+@r_late = internal global ptr null
+@r_late_end = internal global ptr null
+
+define internal void @run_begins(ptr %frame) {
+  %c = load i64, ptr @r_count
+  %c2 = add i64 %c, 1
+  store i64 %c2, ptr @r_count
+  %last = load ptr, ptr @r_last
+  store ptr null, ptr %frame
+  %fp = getelementptr i64, ptr %frame, i64 1
+  store ptr %last, ptr %fp
+  %fn = getelementptr i64, ptr %frame, i64 2
+  store i64 %c2, ptr %fn
+  store ptr %frame, ptr @r_last
+  %alone = icmp eq ptr %last, null
+  %link = select i1 %alone, ptr @r_first, ptr %last
+  store ptr %frame, ptr %link
+  ret void
+}
+
+define internal void @run_ends(ptr %frame) {
+  %next = load ptr, ptr %frame
+  %fp = getelementptr i64, ptr %frame, i64 1
+  %prev = load ptr, ptr %fp
+  %is_first = icmp eq ptr %prev, null
+  %forward = select i1 %is_first, ptr @r_first, ptr %prev
+  store ptr %next, ptr %forward
+  %is_last = icmp eq ptr %next, null
+  br i1 %is_last, label %last, label %inner
+last:
+  store ptr %prev, ptr @r_last
+  br label %drain
+inner:
+  %np = getelementptr i64, ptr %next, i64 1
+  store ptr %prev, ptr %np
+  br label %drain
+drain:                                                ; freeing may run Python code: nothing is kept across it
+  %s = load ptr, ptr @r_late
+  %none = icmp eq ptr %s, null
+  br i1 %none, label %done, label %look
+look:
+  %oldest = load ptr, ptr @r_first
+  %idle = icmp eq ptr %oldest, null
+  br i1 %idle, label %free, label %compare
+compare:
+  %on = getelementptr i64, ptr %oldest, i64 2
+  %number = load i64, ptr %on
+  %dp = getelementptr i8, ptr %s, i64 32
+  %died = load i64, ptr %dp
+  %over = icmp slt i64 %died, %number
+  br i1 %over, label %free, label %done
+free:
+  %lp = getelementptr i8, ptr %s, i64 56
+  %later = load ptr, ptr %lp
+  store ptr %later, ptr @r_late
+  %empty = icmp eq ptr %later, null
+  br i1 %empty, label %clear, label %now
+clear:
+  store ptr null, ptr @r_late_end
+  br label %now
+now:
+  call void @storage_free(ptr %s)
+  br label %drain
+done:
+  ret void
+}
+
 define void @strided_storage_dealloc(ptr %s) {
+  %running = load ptr, ptr @r_first
+  %idle = icmp eq ptr %running, null
+  br i1 %idle, label %now, label %wait
+now:
+  call void @storage_free(ptr %s)
+  ret void
+wait:
+  %c = load i64, ptr @r_count
+  %dp = getelementptr i8, ptr %s, i64 32
+  store i64 %c, ptr %dp
+  %lp = getelementptr i8, ptr %s, i64 56
+  store ptr null, ptr %lp
+  %end = load ptr, ptr @r_late_end
+  %first = icmp eq ptr %end, null
+  %ep = getelementptr i8, ptr %end, i64 56
+  %link = select i1 %first, ptr @r_late, ptr %ep
+  store ptr %s, ptr %link
+  store ptr %s, ptr @r_late_end
+  ret void
+}
+
+define internal void @storage_free(ptr %s) {
   %f4 = getelementptr i8, ptr %s, i64 48
   %cap = load i64, ptr %f4
   %own = icmp ne i64 %cap, 0
@@ -458,17 +555,25 @@ define internal void @run(ptr %desc, ptr %slots) {
   %split = icmp sgt i64 %parts, 1
   br i1 %split, label %pool, label %single
 pool:
+  %frame = call ptr @malloc(i64 24)                  ; not on the stack: a thread that the interpreter's end finds here never comes back
+  call void @run_begins(ptr %frame)
   %save = call ptr @PyEval_SaveThread()
   call void @pool_run(ptr %fn, ptr %desc, ptr %slots, i64 %parts)
   call void @PyEval_RestoreThread(ptr %save)
+  call void @run_ends(ptr %frame)
+  call void @free(ptr %frame)
   ret void
 single:
   %release = icmp ne i64 %gil, 0
   br i1 %release, label %long, label %short
 long:
+  %frame2 = call ptr @malloc(i64 24)
+  call void @run_begins(ptr %frame2)
   %save2 = call ptr @PyEval_SaveThread()
   call void %fn(ptr %desc, ptr %slots, i64 0, i64 1)
   call void @PyEval_RestoreThread(ptr %save2)
+  call void @run_ends(ptr %frame2)
+  call void @free(ptr %frame2)
   ret void
 short:
   call void %fn(ptr %desc, ptr %slots, i64 0, i64 1)
@@ -774,6 +879,8 @@ define void @strided_after_fork() {
   store i64 0, ptr @p_workers
   store i64 0, ptr @p_busy
   store i64 0, ptr @p_sleepers
+  store ptr null, ptr @r_first                       ; nor do the kernels that other threads were running
+  store ptr null, ptr @r_last
   call i32 @pthread_mutex_init(ptr @p_mutex, ptr null)
   call i32 @pthread_cond_init(ptr @p_cond, ptr null)
   ret void
