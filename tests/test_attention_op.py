@@ -134,7 +134,7 @@ def test_flops():
     q, k, v = tensors(*operands((2, 3, 40, 8), (2, 3, 50, 8), (2, 3, 50, 8)))
     with listen(events.append):
         attention(q, k, v)
-    assert [e.flops for e in events] == [4 * 2 * 3 * 40 * 50 * 8]
+    assert [e.flops for e in events] == [(4 * 8 + 5) * 2 * 3 * 40 * 50]  # two products; scale and softmax of each score
 
 
 def test_errors():

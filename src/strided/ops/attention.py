@@ -177,11 +177,15 @@ def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
 
 
 def _attention_flops(args, kwargs, result) -> int:
-    """Two products: every query with every key, every weight with every value."""
-    names = dict(zip(("query", "key", "value"), args)) | kwargs
-    query, key = names["query"], names["key"]
-    rows = result.numel() // max(result.shape[-1], 1)
-    return 2 * rows * key.shape[-2] * (query.shape[-1] + result.shape[-1])
+    """Of B·H matrices of L queries and S keys, as if written out in operators.
+
+    Two products, 2·B·H·L·S·(E + Ev), and for each of the B·H·L·S scores the scale (1) and the softmax (4); one more for a floating mask that is added,
+    one more for dropout. Scores that a causal or boolean mask hides are counted: written out, they are computed, too.
+    """
+    query, key, _, mask, dropout_p = (*args, *(None, 0.0)[len(args) - 3 :])[:5]
+    scores = result.numel() // max(result.shape[-1], 1) * key.shape[-2]
+    each = 5 + (mask is not None and mask.dtype.is_floating_point) + (dropout_p > 0.0)
+    return scores * (2 * (query.shape[-1] + result.shape[-1]) + each)
 
 
 @operator("scaled_dot_product_attention", method=False, namespace="nn.functional", autocast="lower", flops=_attention_flops)

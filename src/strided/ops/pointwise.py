@@ -132,6 +132,7 @@ _clamp = Pointwise("clamp", lambda x, low, high: E.clamp(x, low, high), 3, node=
 _clamp_min = Pointwise("clamp", lambda x, low: E.clamp(x, low, None), 2, node="Clamp")
 _clamp_max = Pointwise("clamp", lambda x, high: E.clamp(x, None, high), 2, node="Clamp")
 _lerp = Pointwise("lerp", lambda a, b, w: E.where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)), 3, node="Lerp")
+_lerp.flops = 3  # subtract, multiply, add: of the two forms one is taken
 _lerp.gradient = lambda i: (lambda g, a, b, w, r: g * (1 - w), lambda g, a, b, w, r: g * w, lambda g, a, b, w, r: g * (b - a))[i]
 _addcmul = Pointwise("addcmul", lambda x, a, b, v: x + v * a * b, 4, node="Addcmul")
 _addcdiv = Pointwise("addcdiv", lambda x, a, b, v: x + v * a / b, 4, node="Addcdiv")
@@ -256,7 +257,7 @@ def float_power_(input, exponent):
 
 
 def _with_flops(op):
-    return lambda args, kwargs, result: op.flops * result.numel()
+    return lambda args, kwargs, result: 0 if result.dtype.kind in ("int", "uint") else op.flops * result.numel()
 
 
 @operator("div", aliases=("divide",), flops=_with_flops(_true_div), out=True)

@@ -63,8 +63,7 @@ class Adam(Optimizer):
         lr, decay = float(group["lr"]), group["weight_decay"]
         decoupled = group["decoupled_weight_decay"]
         numbers = (
-            -1.0 if group["maximize"] else 1.0,
-            0.0 if decoupled else decay,
+            decay,
             1 - lr * decay if decoupled else 1.0,
             1 - beta1,
             beta2,
@@ -74,33 +73,34 @@ class Adam(Optimizer):
             group["eps"],
         )
         tensors = (p, state["exp_avg"], state["exp_avg_sq"])
+        maximize, decays = bool(group["maximize"]), bool(decay) and not decoupled
+        shrinks = bool(decay) and decoupled
         if group["amsgrad"]:
-            adam_amsgrad(*tensors, state["max_exp_avg_sq"], grad, *numbers)
+            adam_amsgrad(*tensors, state["max_exp_avg_sq"], grad, *numbers, maximize=maximize, decays=decays, shrinks=shrinks)
         else:
-            adam(*tensors, grad, *numbers)
+            adam(*tensors, grad, *numbers, maximize=maximize, decays=decays, shrinks=shrinks)
 
 
-def _moments(p, mean, square, g, sign, decay, new1, old2, new2):
+def _moments(mean, square, g, new1, old2, new2):
     """Both running means after a gradient."""
-    g = decayed(p, g, sign, decay)
     return mean + new1 * (g - mean), square * old2 + new2 * g * g
 
 
-def _moved(p, mean, square, keep, rate, correction, eps):
-    return p * keep - rate * (mean / (E.sqrt(square) / correction + eps))
+def _moved(p, mean, square, rate, correction, eps):
+    return p - rate * (mean / (E.sqrt(square) / correction + eps))
 
 
-@fused_update("adam_", 3, 4, 9)
-def adam(p, mean, square, g, sign, decay, keep, new1, old2, new2, rate, correction, eps):
-    mean, square = _moments(p, mean, square, g, sign, decay, new1, old2, new2)
-    return _moved(p, mean, square, keep, rate, correction, eps), mean, square
+@fused_update("adam_", 3, 4, 8)
+def adam(p, mean, square, g, decay, keep, new1, old2, new2, rate, correction, eps, maximize, decays, shrinks):
+    mean, square = _moments(mean, square, decayed(p, g, decay, maximize, decays), new1, old2, new2)
+    return _moved(p * keep if shrinks else p, mean, square, rate, correction, eps), mean, square
 
 
-@fused_update("adam_amsgrad_", 4, 5, 9)
-def adam_amsgrad(p, mean, square, largest, g, sign, decay, keep, new1, old2, new2, rate, correction, eps):
-    mean, square = _moments(p, mean, square, g, sign, decay, new1, old2, new2)
+@fused_update("adam_amsgrad_", 4, 5, 8)
+def adam_amsgrad(p, mean, square, largest, g, decay, keep, new1, old2, new2, rate, correction, eps, maximize, decays, shrinks):
+    mean, square = _moments(mean, square, decayed(p, g, decay, maximize, decays), new1, old2, new2)
     largest = E.maximum(largest, square)
-    return _moved(p, mean, largest, keep, rate, correction, eps), mean, square, largest
+    return _moved(p * keep if shrinks else p, mean, largest, rate, correction, eps), mean, square, largest
 
 
 class AdamW(Adam):

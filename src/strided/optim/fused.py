@@ -2,6 +2,8 @@
 
 Holds `fused_update`, which turns a formula into an operator. The formulas are with their rules.
 """
+import functools
+
 from .. import dispatch, errors
 from ..kernels import expr as E
 from ..kernels.map import build_map
@@ -13,15 +15,19 @@ def fused_update(name, written, tensors, numbers):
     """Decorates a formula over `tensors` elements and `numbers` numbers that returns new values of the first `written` tensors.
 
     The result is a function of that many tensors (one shape, one device) and floats; it writes in place, outside the graph. Arithmetic is in the
-    parameter's compute dtype: float32 for 16-bit parameters.
+    parameter's compute dtype: float32 for 16-bit parameters. The formula's keyword arguments are choices (bools): each combination that is asked for
+    becomes an expression of its own, so that nothing is computed, or counted, that an option left out.
     """
 
     def make(formula):
-        exprs = E.trace(formula, tensors + numbers)
-        exprs = exprs if isinstance(exprs, tuple) else (exprs,)
         plans = dispatch.PlanCache()
 
-        def plan(operands):
+        @functools.cache
+        def exprs(choices):
+            found = E.trace(functools.partial(formula, **dict(choices)), tensors + numbers)
+            return found if isinstance(found, tuple) else (found,)
+
+        def plan(operands, choices):
             shape, common = operands[0].shape, operands[0].dtype.compute
             for t in operands:
                 if t.shape != shape:
@@ -32,15 +38,16 @@ def fused_update(name, written, tensors, numbers):
             if operands[0].is_meta:
                 return None
             ins = [(t.dtype, t.spec.layout) for t in operands]
-            return build_map(exprs, ins[:written], [*ins, *[("param", "f64")] * numbers], compute=[common] * tensors + [None] * numbers)
+            return build_map(exprs(choices), ins[:written], [*ins, *[("param", "f64")] * numbers], compute=[common] * tensors + [None] * numbers)
 
-        @operator(name, function=False, method=False, writes=True, flops=lambda args, kwargs, result: sum(map(E.flops, exprs)) * args[0].numel())
-        def update(*operands):
+        @operator(name, function=False, method=False, writes=True, flops=lambda args, kwargs, result: E.flops(exprs(tuple(kwargs.items()))) * args[0].numel())
+        def update(*operands, **choices):
             given = operands[:tensors]
-            key = tuple([t.spec for t in given])
+            choices = tuple(choices.items())
+            key = (choices, *[t.spec for t in given])
             found = plans.get(key)
             if found is None:
-                found = plans.put(key, (plan(given),))
+                found = plans.put(key, (plan(given, choices),))
             if found[0] is not None:
                 pointers = [t.ptr for t in given]
                 dispatch.launch(found[0], *pointers[:written], *pointers, *map(float, operands[tensors:]))

@@ -1,6 +1,5 @@
 """Stochastic gradient descent with momentum."""
 from .. import ops
-from ..kernels import expr as E
 from .fused import fused_update
 from .optimizer import Optimizer, check
 
@@ -45,37 +44,41 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, group, p, grad, state):
-        momentum, numbers = group["momentum"], (-1.0 if group["maximize"] else 1.0, float(group["lr"]), float(group["weight_decay"]))
+        momentum, maximize, decay = group["momentum"], group["maximize"], group["weight_decay"]
+        numbers = float(group["lr"]), float(decay)
         if not momentum:
-            sgd(p, grad, *numbers)
+            sgd(p, grad, *numbers, maximize=bool(maximize), decays=decay != 0)
             return
         buffer = state.get("momentum_buffer")
         keep, take = (momentum, 1.0 - group["dampening"]) if buffer is not None else (0.0, 1.0)  # the first buffer is the gradient
         if buffer is None:
             buffer = state["momentum_buffer"] = ops.zeros_like(p)
-        (sgd_nesterov if group["nesterov"] else sgd_momentum)(p, buffer, grad, *numbers, momentum, keep, take)
+        step = sgd_nesterov if group["nesterov"] else sgd_momentum
+        step(p, buffer, grad, *numbers, momentum, keep, take, maximize=bool(maximize), decays=decay != 0, damped=take != 1)
 
 
-def decayed(p, g, sign, decay):
+def decayed(p, g, decay, maximize, decays):
     """The gradient with its sign and (coupled) weight decay; without decay p is not touched, infinite or not."""
-    return E.where(decay == 0, g * sign, g * sign + decay * p)
+    g = -g if maximize else g
+    return g + decay * p if decays else g
 
 
-@fused_update("sgd_", 1, 2, 3)
-def sgd(p, g, sign, lr, decay):
-    return p - lr * decayed(p, g, sign, decay)
+@fused_update("sgd_", 1, 2, 2)
+def sgd(p, g, lr, decay, maximize, decays):
+    return p - lr * decayed(p, g, decay, maximize, decays)
 
 
-@fused_update("sgd_momentum_", 2, 3, 6)
-def sgd_momentum(p, buffer, g, sign, lr, decay, momentum, keep, take):
-    buffer = buffer * keep + decayed(p, g, sign, decay) * take
+@fused_update("sgd_momentum_", 2, 3, 5)
+def sgd_momentum(p, buffer, g, lr, decay, momentum, keep, take, maximize, decays, damped):
+    g = decayed(p, g, decay, maximize, decays)
+    buffer = buffer * keep + (g * take if damped else g)
     return p - lr * buffer, buffer
 
 
-@fused_update("sgd_nesterov_", 2, 3, 6)
-def sgd_nesterov(p, buffer, g, sign, lr, decay, momentum, keep, take):
-    g = decayed(p, g, sign, decay)
-    buffer = buffer * keep + g * take
+@fused_update("sgd_nesterov_", 2, 3, 5)
+def sgd_nesterov(p, buffer, g, lr, decay, momentum, keep, take, maximize, decays, damped):
+    g = decayed(p, g, decay, maximize, decays)
+    buffer = buffer * keep + (g * take if damped else g)
     return p - lr * (g + momentum * buffer), buffer
 
 
