@@ -48,7 +48,7 @@ def test_annotate_sentence_similarity(tmp_path):
     pytest.importorskip("tokenizers")
     import json
 
-    code, _, err = run_strided("annotate", "--json", tmp_path / "r.json", EXAMPLES / "sentence_similarity.py", "--model", minilm_folder(), timeout=300)
+    code, _, err = run_strided("annotate", "--json", "-o", tmp_path / "r.json", EXAMPLES / "sentence_similarity.py", "--model", minilm_folder(), timeout=300)
     assert code == 0, err
     report = json.loads((tmp_path / "r.json").read_text())
     by_source = {entry["source"].strip().split("  ")[0]: entry for entry in report["lines"] if "operators" in entry}

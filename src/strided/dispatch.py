@@ -72,13 +72,13 @@ class Event:
 
     __slots__ = ("op", "entry", "args", "kwargs", "inputs", "outputs", "kind", "reason", "bytes_allocated", "bytes_read", "bytes_written", "flops", "expanded", "phase")
 
-    def __init__(self, entry, args, kwargs, result):
+    def __init__(self, entry, args, kwargs, result, before=()):
         self.op, self.entry, self.args, self.kwargs = entry.name, entry, args, kwargs
         inputs, outputs = tensors_in((args, kwargs)), tensors_in(result)
         self.inputs = [TensorInfo(t) for t in inputs]
         self.outputs = [TensorInfo(t) for t in outputs]
         self.phase = CONTEXT.phase
-        memory_in = {id(t.mem) for t in inputs}
+        memory_in = {id(memory) for memory in before} or {id(t.mem) for t in inputs}
         same = {id(t) for t in inputs}
         fresh = {id(t.mem): t.mem.nbytes if t.mem.data else t.spec.nbytes for t in outputs if id(t.mem) not in memory_in}
         self.bytes_allocated = sum(fresh.values())
@@ -145,6 +145,7 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
         return function(*args, **kwargs)
     if context.autocast_dtype is not None and entry.autocast is not None and autocast_arguments is not None:
         args, kwargs = autocast_arguments(entry, args, kwargs)
+    before = [t.mem for t in tensors_in((args, kwargs))] if HOOKS.listeners else ()  # a write may give its tensor another storage
     context.depth = 1
     try:
         result = function(*args, **kwargs)
@@ -156,9 +157,13 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
             if t._base is None and id(t) not in given:  # a view or a written tensor is what its memory already was
                 t._inference = True
     if HOOKS.listeners:
-        event = Event(entry, *_positional(function, args, kwargs), result)
-        for callback in HOOKS.listeners:
-            callback(event)
+        event = Event(entry, *_positional(function, args, kwargs), result, before)
+        context.depth = 1  # what a listener computes is not an event of its own
+        try:
+            for callback in HOOKS.listeners:
+                callback(event)
+        finally:
+            context.depth = 0
     return result
 
 

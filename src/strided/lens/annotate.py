@@ -24,41 +24,86 @@ def main(words: list[str]) -> int:
 
     parser = argparse.ArgumentParser(
         prog="strided annotate",
-        usage="strided annotate [-h] [--only FUNCTION] [--html FILE] [--json [FILE]] [--width N] script.py [args …]",
+        usage="strided annotate [-h] [--only FUNCTION] [--html FILE] [--json] [-o FILE] [--width N] (script.py | -m module) [args …]",
         description="Run a PyTorch script and print its source with, beside each line that touched tensors, the result's shape, dtype and strides, whether it is "
         "a view or a copy (and why), bytes newly allocated, and FLOPs.",
         epilog="""examples:
   strided annotate examples/attention.py
   strided annotate --only forward train.py --steps 2
   strided annotate --html attention.html examples/attention.py
-  strided annotate --json - examples/attention.py | jq .totals
+  strided annotate --json -o report.json examples/attention.py
 
-view: the same memory, walked differently. copy: the same values in fresh memory. new: computed values. in place: written into memory that was there.
-A multiply and an add count 2 FLOPs; exp, division and the like 1 each; comparisons, selections, casts and copies none. A product of [M, K] and [K, N]
-counts 2·M·N·K.""",
+view: the same memory, walked differently. copy: the same values in fresh memory.
+new: computed values. in place: written into memory that was there.
+A multiply and an add count 2 FLOPs; exp, division and the like 1 each;
+comparisons, selections, casts and copies none. A product of [M, K] and [K, N]
+counts 2·M·N·K. Operators run in worker processes are not seen. Watching every
+operator makes small ones several times slower; results are the same.""",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", metavar="FUNCTION", help="only the lines of this function (or Class.method)")
+    parser.add_argument("--only", metavar="FUNCTION", help="only the lines of this function, Class or Class.method")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page instead of printing")
-    parser.add_argument("--json", metavar="FILE", nargs="?", const="-", help="write the report as JSON (- or nothing: to standard output)")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON (what the script prints goes to standard error)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where --json writes instead of standard output")
     parser.add_argument("--width", type=int, metavar="N", help="columns to print for (default: the terminal's)")
     script.add_target(parser)
     options = parser.parse_args(words)
     target = script.target_of(options, parser)
-    if target.kind != "script":
-        parser.error("annotate prints a script's source: give it a file")
-    if not os.path.isfile(target.name):
-        print(f"strided: can't open file {os.path.abspath(target.name)!r}: [Errno 2] No such file or directory", file=sys.stderr)
+    if options.output is not None and not options.json:
+        parser.error("-o says where --json writes: give both")
+    path = _source_of(target, parser)
+    if not os.path.isfile(path):
+        print(f"strided: can't open file {os.path.abspath(path)!r}: [Errno 2] No such file or directory", file=sys.stderr)
         return 2
-    return annotate(target, options.only, options.html, options.json, options.width)
+    for output in (options.html, options.output):  # before the run: a report must not be lost for a wrong path
+        problem = _unwritable(output, path)
+        if problem is not None:
+            print(f"strided: can't write {output!r}: {problem}", file=sys.stderr)
+            return 2
+    json_to = (options.output or "-") if options.json else None
+    return annotate(target, path, options.only, options.html, json_to, options.width)
 
 
-def annotate(target: Any, only: str | None = None, html: str | None = None, json_to: str | None = None, width: int | None = None) -> int:
+def _source_of(target: Any, parser: argparse.ArgumentParser) -> str:
+    """The file whose lines are shown: the script, or the module's source."""
+    if target.kind == "script":
+        return target.name
+    if target.kind == "code":
+        parser.error("annotate prints a file's source, and -c code has none: save it as a script")
+    import importlib.util
+
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # python -m finds modules here first
+    try:
+        spec = importlib.util.find_spec(target.name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(target.name + ".__main__")
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or spec.origin is None:
+        parser.error(f"no module named {target.name} with a source to show")
+    return spec.origin
+
+
+def _unwritable(path: str | None, script: str) -> str | None:
+    if path is None or path == "-":
+        return None
+    if os.path.isdir(path):
+        return "it is a folder"
+    if os.path.exists(path) and os.path.samefile(path, script):
+        return "that is the script itself"
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        return f"there is no folder {folder!r}"
+    return None if os.access(path if os.path.exists(path) else folder, os.W_OK) else "permission denied"
+
+
+def annotate(target: Any, path: str, only: str | None = None, html: str | None = None, json_to: str | None = None, width: int | None = None) -> int:
     """Runs a target under a trace and writes the report. A script that fails is still annotated up to where it failed; its exit code is returned."""
     from .. import script
     from .trace import Trace
 
-    trace = Trace(target.name, only)
+    trace = Trace(path, only)
     report_output = sys.stdout
     if json_to == "-":  # what the script prints must not mix with the JSON
         sys.stdout = sys.stderr
@@ -74,18 +119,22 @@ def annotate(target: Any, only: str | None = None, html: str | None = None, json
     finally:
         sys.stdout.flush()
         sys.stdout = report_output
+    if error is not None and not trace.events:  # a syntax error, a failing import: there is nothing to show beside the lines
+        return script.report(error)
+    if only is not None and not trace.events:
+        called = sorted({name.replace(".<locals>", "") for name in trace.seen_functions if "<" not in name.replace(".<locals>", "")})
+        print(f"strided: nothing ran an operator inside {only!r} in {path}; called were: {', '.join(called) or 'no functions'}", file=sys.stderr)
+        return code or 2
     report = make_report(trace)
-    if only is not None and not any(only.split(".")[-1] == name for name in trace.seen_functions):
-        print(f"strided: no function {only!r} was called in {target.name}; these were: {', '.join(sorted(n for n in trace.seen_functions if n[0] != '<')) or 'none'}", file=sys.stderr)
-        code = code or 2
     if json_to is not None:
         _write(json_to, json.dumps(report, indent=1) + "\n")
     if html is not None:
         from .annotate_html import page
 
         _write(html, page(report))
-        if html != "-":
-            print(f"wrote {html}", file=sys.stderr)
+    for name in (html, json_to):
+        if name not in (None, "-"):
+            print(f"wrote {name}", file=sys.stderr)
     if json_to is None and html is None:
         print_report(report, width)
     if error is not None:
@@ -105,19 +154,7 @@ def _write(path: str, text: str) -> None:
 
 
 def make_report(trace: Trace) -> dict[str, Any]:
-    """The whole report as plain data: `lines` (source, visits, operators) and `totals`. Bytes in bytes, strides in elements."""
-    with open(trace.path, encoding="utf-8", errors="replace") as file:
-        source = file.read().splitlines()
-    lines = []
-    for number, text in enumerate(source, 1):
-        line = trace.lines.get(number)
-        entry: dict[str, Any] = {"line": number, "source": text}
-        if line is not None:
-            entry["visits"] = line.visits
-            if line.rows:
-                entry["flops"], entry["bytes_allocated"] = line.flops, line.bytes_allocated
-                entry["operators"] = [_row(row) for row in line.rows.values()]
-        lines.append(entry)
+    """The whole report as plain data: `lines` of the script, `modules` (the same for its neighbours' files), `totals`. Bytes in bytes, strides in elements."""
     totals = {
         "operators": trace.events,
         "views": trace.kinds["view"],
@@ -127,17 +164,56 @@ def make_report(trace: Trace) -> dict[str, Any]:
         "bytes_allocated": trace.bytes_allocated,
         "peak_memory": trace.peak,
         "largest_tensors": [{"bytes": t.nbytes, "shape": list(t.shape), "dtype": t.dtype, "line": t.line, "operator": t.op} for t in trace.largest],
-        "copies_that_could_be_views": [{"line": line, "operator": op, "bytes": nbytes, "why": why} for line, op, nbytes, why in trace.avoidable],
-        "suspicious": [{"line": line.number, "what": row.suspicious} for line in _ordered(trace) for row in line.rows.values() if row.suspicious],
+        "copies_that_could_be_views": [
+            {"line": line, "operator": op, "bytes": nbytes, "count": count, "why": why}
+            for (line, op), (nbytes, count, why) in sorted(trace.avoidable.items(), key=lambda item: -item[1][0])
+        ],
+        "suspicious": [
+            {"file": _short(path), "line": number, "what": row.suspicious}
+            for path, lines in trace.files.items()
+            for number in sorted(lines)
+            for row in lines[number].rows.values()
+            if row.suspicious and not (row.folded and len(trace.files) > 1)
+        ],
     }
-    return {"script": os.path.relpath(trace.path), "only": trace.only, "lines": lines, "totals": totals}
+    others = [path for path, lines in trace.files.items() if path != trace.path and any(line.rows for line in lines.values())]
+    return {
+        "script": _short(trace.path),
+        "only": trace.only,
+        "lines": _lines(trace, trace.path),
+        "modules": [{"file": _short(path), "lines": _lines(trace, path)} for path in sorted(others)],
+        "totals": totals,
+    }
 
 
-def _ordered(trace: Trace) -> list[Line]:
-    return [trace.lines[number] for number in sorted(trace.lines)]
+def _short(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _lines(trace: Trace, path: str) -> list[dict[str, Any]]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            source = file.read().splitlines()
+    except OSError:  # code that came from no file
+        source = [""] * max(trace.files[path], default=0)
+    lines = []
+    for number, text in enumerate(source, 1):
+        line = trace.files[path].get(number)
+        entry: dict[str, Any] = {"line": number, "source": text}
+        if line is not None:
+            entry["visits"] = line.visits
+            if path == trace.path and number == trace.failed_line:
+                entry["raised"] = True
+            if line.rows:
+                entry["flops"], entry["bytes_allocated"] = line.flops, line.bytes_allocated
+                sites = list(dict.fromkeys(row.site for row in line.rows.values()))
+                entry["operators"] = [_row(row, sites.index(row.site), line) for row in line.rows.values()]
+        lines.append(entry)
+    return lines
+
+
+def _row(row: Row, site: int, line: Line) -> dict[str, Any]:
     shape, strides, dtype = row.last or ((), (), "")
     entry: dict[str, Any] = {
         "operator": _NAMES.get(row.op, row.op),
@@ -149,7 +225,13 @@ def _row(row: Row) -> dict[str, Any]:
         "dtype": dtype,
         "bytes_allocated": row.bytes_allocated,
         "flops": row.flops,
+        "site": site,  # which call of the line
     }
+    if len(row.results) > 1:
+        entry["results"] = [list(r) for r in row.results[:16]]
+    if row.site in line.returned and row.folded:
+        shape, strides, dtype = line.returned[row.site]
+        entry["returned"] = {"shape": list(shape), "strides": list(strides), "dtype": dtype}
     if row.reasons:
         entry["reason"] = row.reasons.most_common(1)[0][0]
     if len(row.shapes) > 1:
@@ -192,6 +274,10 @@ def flops_text(n: int) -> str:
 def shape_text(entry: dict[str, Any]) -> str:
     """The result's shape; where calls differed, each dimension's range."""
     shapes = entry.get("shapes")
+    if entry.get("results"):
+        return ", ".join(map(str, entry["results"][:4])) + (f", … ({len(entry['results'])} results)" if len(entry["results"]) > 4 else "")
+    if shapes and len(shapes) == 2:
+        return " and ".join(map(str, shapes))
     if not shapes or len({len(s) for s in shapes}) != 1:
         return str(entry["shape"]) + (f" ({entry['shape_count']} shapes)" if shapes else "")
     sides = [str(low) if (low := min(d)) == (high := max(d)) else f"{low}…{high}" for d in zip(*shapes)]
@@ -210,20 +296,33 @@ def verdict_text(entry: dict[str, Any]) -> str:
 
 def folded_summary(operators: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Operators as they are, but those that library code ran on this line's behalf as one entry each phase when there are more than three."""
-    groups = {phase: [o for o in operators if (o.get("in_library") or phase) and o.get("phase") == phase] for phase in (None, "backward")}
-    result = []
+    def belongs(o: dict[str, Any]) -> tuple | None:
+        return (o["site"], o.get("phase")) if o.get("in_library") or o.get("phase") else None
+
+    groups: dict[tuple, list[dict[str, Any]]] = {}
     for o in operators:
-        phase = o.get("phase")
-        group = groups[phase] if o.get("in_library") or phase else []
-        if len(group) <= 3:
-            result.append(o)
-        elif o is group[0]:
-            result.append(_merged(group, phase))
+        if (place := belongs(o)) is not None:
+            groups.setdefault(place, []).append(o)
+    result: list[dict[str, Any]] = []
+    for o in operators:
+        place = belongs(o)
+        group = [] if place is None else groups[place]
+        if len(group) > 3:
+            if o is group[0]:
+                result.append(_merged(group, o.get("phase")))
+            continue
+        shown = {**o, "operator": o["operator"] + " (backward)"} if o.get("phase") else dict(o)
+        twin = next((r for r in result if all(r.get(k) == shown.get(k) for k in ("operator", "kinds", "shape", "strides", "dtype", "reason", "suspicious"))), None)
+        if twin is None:
+            result.append(shown)
+        else:  # the same call written twice on a line
+            for key in ("calls", "bytes_allocated", "flops"):
+                twin[key] += shown[key]
     return result
 
 
 def _merged(group: list[dict[str, Any]], phase: str | None) -> dict[str, Any]:
-    """Several operators as one entry: their sums, the last one's result, and which they were."""
+    """Several operators of one call as one entry: their sums, what the call returned, and which they were."""
     counts: dict[str, int] = {}
     kinds: dict[str, int] = {}
     for o in group:
@@ -232,16 +331,27 @@ def _merged(group: list[dict[str, Any]], phase: str | None) -> dict[str, Any]:
             kinds[kind] = kinds.get(kind, 0) + n
     most = sorted(counts.items(), key=lambda item: -item[1])
     names = ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in most[:5]) + (", …" if len(most) > 5 else "")
+    returned = group[0].get("returned") or {"shape": [], "strides": [], "dtype": ""}  # no dtype: no tensor came back, and no shape is shown
     merged = {
-        **group[-1], "operator": f"{sum(counts.values())} {'backward ' if phase else ''}operators", "detail": names, "kinds": kinds, "calls": 1,
+        **group[-1], **returned, "operator": f"{sum(counts.values())} {'backward ' if phase else ''}operators", "detail": names, "kinds": kinds, "calls": 1,
         "bytes_allocated": sum(o["bytes_allocated"] for o in group), "flops": sum(o["flops"] for o in group),
     }  # fmt: skip
-    for key in ("reason", "shapes", "shape_count", "suspicious"):
+    for key in ("reason", "shapes", "shape_count", "results", "suspicious"):
         merged.pop(key, None)
     suspicious = next((o["suspicious"] for o in group if o.get("suspicious")), None)
     if suspicious:
         merged["suspicious"] = suspicious
     return merged
+
+
+def strides_text(entry: dict[str, Any]) -> str:
+    """Strides as a tuple prints."""
+    return f"strides {tuple(entry['strides'])}"
+
+
+def plural(n: int, word: str) -> str:
+    """1 copy, 2 copies."""
+    return f"{n} {word}" if n == 1 else f"{n} {word[:-1]}ies" if word.endswith("y") else f"{n} {word}s"
 
 
 # ---- the terminal ---------------------------------------------------------------------------------------------------------------------
@@ -253,15 +363,31 @@ def print_report(report: dict[str, Any], width: int | None = None) -> None:
     """Prints the report: source with notes beside it on a wide terminal, below it on a narrow one; then the totals."""
     from rich.console import Console
 
-    console = Console(width=width, highlight=False, soft_wrap=False)
+    if width is None or width > 0:
+        console = Console(width=width, highlight=False, soft_wrap=False)
+    else:
+        console = Console(highlight=False, soft_wrap=False)
+    if console.width < 40:  # narrower than a note: nothing readable fits
+        console = Console(width=40, highlight=False, soft_wrap=False)
+    if not console.encoding.lower().startswith("utf") and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    _print_file(console, report["lines"], report["only"])
+    for module in report["modules"]:
+        console.print()
+        console.print(module["file"], style="bold underline")
+        _print_file(console, module["lines"], report["only"], whole=False)
+    _print_totals(console, report)
+
+
+def _print_file(console: Any, lines: list[dict[str, Any]], only: str | None, whole: bool = True) -> None:
     width = console.width
     wide = width >= 110
-    sources = [entry["source"].expandtabs(4) for entry in report["lines"]]
+    sources = [entry["source"].expandtabs(4) for entry in lines]
     gutter = len(str(len(sources))) + 3
     code_width = min(max((len(s) for s in sources), default=0), width * 45 // 100) if wide else width - gutter
-    shown = _shown_lines(report)
+    shown = _shown_lines(lines, only is None and whole)
     before = 0
-    for entry, source in zip(report["lines"], sources):
+    for entry, source in zip(lines, sources):
         number = entry["line"]
         if number not in shown:
             continue
@@ -269,13 +395,11 @@ def print_report(report: dict[str, Any], width: int | None = None) -> None:
             console.print(" " * (gutter - 2) + "⋮", style="dim")
         before = number
         _print_line(console, entry, source, gutter, code_width, width, wide)
-    _print_totals(console, report)
 
 
-def _shown_lines(report: dict[str, Any]) -> set[int]:
-    """Every line of a script that fits; with --only, or in a long one, the lines with notes and two around them."""
-    lines = report["lines"]
-    if report["only"] is None and len(lines) <= 400:
+def _shown_lines(lines: list[dict[str, Any]], whole: bool) -> set[int]:
+    """Every line of a script that fits; with --only, of a neighbour's file or in a long one, the lines with notes and two around them."""
+    if whole and len(lines) <= 400:
         return {entry["line"] for entry in lines}
     noted = [entry["line"] for entry in lines if "operators" in entry]
     return {n for line in noted for n in range(line - 2, line + 3) if 1 <= n <= len(lines)}
@@ -285,7 +409,7 @@ def _print_line(console: Any, entry: dict[str, Any], source: str, gutter: int, c
     from rich.text import Text
 
     number = Text(f"{entry['line']:>{gutter - 3}} │ ", style="dim")
-    notes = _notes(entry, width - gutter - code_width - 2 if wide else width - gutter - 2) if "operators" in entry else []
+    notes = _notes(entry, width - gutter - code_width - 2 if wide else width - gutter - 2) if "operators" in entry or entry.get("raised") else []
     code = _pieces(source, code_width)
     if not wide:
         for i, piece in enumerate(code):
@@ -315,12 +439,14 @@ def _notes(entry: dict[str, Any], width: int) -> list[Any]:
     from rich.text import Text
 
     notes: list[Any] = []
-    for o in folded_summary(entry["operators"]):
+    if entry.get("raised"):
+        notes.append(Text("raised here", style="bold red"))
+    for o in folded_summary(entry.get("operators", [])):
         verdict = verdict_text(o)
         style = _STYLES.get(VERDICTS[o["kind"]], "") if len(o["kinds"]) == 1 else ""
         parts = [(o["operator"] + (f" ×{o['calls']}" if o["calls"] > 1 else ""), "bold"), (verdict, style)]
         if o["dtype"]:
-            parts += [(shape_text(o), "default"), (o["dtype"], "dim"), ("strides (" + ", ".join(map(str, o["strides"])) + ")", "dim")]
+            parts += [(shape_text(o), "default"), (o["dtype"], "dim"), (strides_text(o), "dim")]
         if o["bytes_allocated"]:
             parts.append(("+" + bytes_text(o["bytes_allocated"]), "default"))
         if o["flops"]:
@@ -357,9 +483,10 @@ def _print_totals(console: Any, report: dict[str, Any]) -> None:
     console.print()
     forward = totals["flops_by_phase"]
     split = f" (forward {flops_text(forward.get('forward', 0))}, backward {flops_text(forward['backward'])})" if forward.get("backward") else ""
-    console.print(f"{totals['operators']} operators: {totals['views']} views, {totals['copies']} copies")
+    console.print(f"{plural(totals['operators'], 'operator')}: {plural(totals['views'], 'view')}, {plural(totals['copies'], 'copy')}")
     console.print(f"FLOPs          {flops_text(totals['flops'])}{split}")
-    console.print(f"allocated      {bytes_text(totals['bytes_allocated'])} in all, {bytes_text(totals['peak_memory'])} at the peak")
+    scope = " of the whole run" if report["only"] else ""
+    console.print(f"allocated      {bytes_text(totals['bytes_allocated'])} in all; {bytes_text(totals['peak_memory'])} at the peak{scope}, temporaries inside operators included")
     if totals["largest_tensors"]:
         console.print("largest tensors")
         for t in totals["largest_tensors"]:
@@ -367,6 +494,8 @@ def _print_totals(console: Any, report: dict[str, Any]) -> None:
     if totals["copies_that_could_be_views"]:
         console.print("copies that could have been views", style="yellow")
         for c in totals["copies_that_could_be_views"]:
-            console.print(f"  {bytes_text(c['bytes']):>10}  {c['operator']} at line {c['line']}: {c['why']}")
+            times = f" ×{c['count']}" if c["count"] > 1 else ""
+            console.print(f"  {bytes_text(c['bytes']):>10}  {c['operator']}{times} at line {c['line']}: {c['why']}")
     for s in totals["suspicious"]:
-        console.print(f"⚠ line {s['line']}: {s['what']}", style="bold red")
+        where = "" if s["file"] == report["script"] else f"{s['file']} "
+        console.print(f"⚠ {where}line {s['line']}: {s['what']}", style="bold red")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from .annotate import VERDICTS, bytes_text, flops_text, folded_summary, shape_text, verdict_text
+from .annotate import VERDICTS, bytes_text, flops_text, folded_summary, shape_text, strides_text, verdict_text
 
 _STYLE = """
 :root { --ink:#1d2430; --soft:#6a7485; --paper:#fff; --line:#e4e8ee; --card:#f6f8fa; --view:#12805c; --copy:#a65f00; --new:#1f5fbf; --place:#8a3ab9; --bad:#c0262d; }
@@ -51,6 +51,10 @@ def page(report: dict[str, Any]) -> str:
     most = max((entry.get("flops", 0) for entry in report["lines"]), default=0)
     cards = "".join(f'<div class="card"><b>{escape(value)}</b><span>{escape(label)}</span></div>' for label, value in facts)
     rows = "\n".join(_line(entry, most) for entry in _visible(report))
+    for module in report["modules"]:
+        noted = [e["line"] for e in module["lines"] if "operators" in e]
+        near = [e for e in module["lines"] if any(abs(e["line"] - n) <= 2 for n in noted)]
+        rows += f"</div><h2>{escape(module['file'])}</h2><div>" + "\n".join(_line(entry, most) for entry in near)
     title = escape(report["script"])
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
@@ -90,7 +94,7 @@ def _note(o: dict[str, Any]) -> str:
     calls = f' <span class="soft">×{o["calls"]}</span>' if o["calls"] > 1 else ""
     parts = [f'<span class="op">{escape(o["operator"])}</span>{calls} <span class="tag {_CLASS[verdict]}">{escape(verdict_text(o))}</span>']
     if o["dtype"]:
-        parts.append(f'<span class="num">{escape(shape_text(o))}</span> <span class="soft">{o["dtype"]} strides ({", ".join(map(str, o["strides"]))})</span>')
+        parts.append(f'<span class="num">{escape(shape_text(o))}</span> <span class="soft">{o["dtype"]} {strides_text(o)}</span>')
     numbers = [("+" + bytes_text(o["bytes_allocated"])) if o["bytes_allocated"] else "", flops_text(o["flops"]) if o["flops"] else ""]
     parts += [f'<span class="num">{n}</span>' for n in numbers if n]
     extra = ""

@@ -12,10 +12,11 @@ from types import CodeType, FrameType
 from typing import Any
 
 from .. import memory
-from ..dispatch import Event, TensorInfo, listen
-from ..layout import Layout
+from ..dispatch import Event, TensorInfo, listen, tensors_in
+from ..layout import Layout, broadcast_shapes
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARY = (os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _FOLDS = tuple(_PACKAGE + room for room in ("nn", "optim", "data", "autograd" + os.sep + "checkpoint", "compile", "amp"))  # what runs operators on the user's behalf
 
 
@@ -25,8 +26,8 @@ class Row:
     `kinds` counts view/copy/compute/inplace/create; `shapes`, `strides`, `dtypes` count what the result was; sums over calls: `bytes_allocated`, `flops`.
     """
 
-    def __init__(self, op: str, folded: bool):
-        self.op, self.folded = op, folded
+    def __init__(self, op: str, folded: bool, site: tuple):
+        self.op, self.folded, self.site = op, folded, site
         self.calls = 0
         self.kinds: Counter[str] = Counter()
         self.shapes: Counter[tuple] = Counter()
@@ -37,6 +38,7 @@ class Row:
         self.bytes_allocated = self.flops = 0
         self.suspicious: str | None = None
         self.last: tuple | None = None
+        self.results: list[tuple] = []  # shapes of all results of the last call
 
     def add(self, event: Event) -> None:
         self.calls += 1
@@ -44,16 +46,16 @@ class Row:
         self.phases[event.phase] += 1
         if event.reason:
             self.reasons[event.reason] += 1
-        if event.outputs:
-            first = event.outputs[0]
+        shown = event.outputs or (event.inputs[:1] if event.kind == "inplace" else [])
+        if shown:
+            first = shown[0]
             self.last = tuple(first.shape), first.strides, first.dtype.name
+            self.results = [tuple(t.shape) for t in shown]
             self.shapes[tuple(first.shape)] += 1
             self.strides[first.strides] += 1
             self.dtypes[first.dtype.name] += 1
         self.bytes_allocated += event.bytes_allocated
         self.flops += event.flops
-        if self.suspicious is None:
-            self.suspicious = _outer_broadcast(event)
 
 
 class Line:
@@ -63,6 +65,7 @@ class Line:
         self.number = number
         self.visits = 0
         self.rows: dict[tuple, Row] = {}
+        self.returned: dict[tuple, tuple] = {}  # what the call at a site returned: (shape, strides, dtype) of its first tensor
 
     @property
     def flops(self) -> int:
@@ -81,10 +84,10 @@ class Largest:
 
 
 class _Copy:
-    """A `contiguous()` copy whose later uses decide whether it was needed."""
+    """A copy whose later uses decide whether a view would have done: none of them may write to either side, nor need the copy's own strides."""
 
-    def __init__(self, source: TensorInfo, line: int, nbytes: int, op: str):
-        self.source, self.line, self.nbytes, self.op = source, line, nbytes, op
+    def __init__(self, event: Event, line: int, why: str):
+        self.source, self.line, self.nbytes, self.op, self.why = event.inputs[0], line, event.bytes_allocated, event.op, why
         self.needed = False
         self.uses = 0
 
@@ -94,22 +97,32 @@ class Trace:
 
     def __init__(self, path: str, only: str | None = None):
         self.path = os.path.abspath(path)
+        self.folder = os.path.dirname(os.path.realpath(path)) + os.sep
         self.only = only
-        self.lines: dict[int, Line] = {}
+        self.files: dict[str, dict[int, Line]] = {self.path: {}}
         self.events = 0
         self.kinds: Counter[str] = Counter()
         self.flops = Counter[str]()
         self.bytes_allocated = 0
         self.peak = 0
         self.largest: list[Largest] = []
-        self.avoidable: list[tuple[int, str, int, str]] = []  # line, operator, bytes, why
+        self.avoidable: dict[tuple[int, str], list] = {}  # (line, operator): bytes, count, why
         self.seen_functions: set[str] = set()
+        self.failed_line: int | None = None
         self._copies: dict[int, _Copy] = {}
         self._finished: list[_Copy] = []
+        self._mine: dict[str, bool] = {}
+
+    @property
+    def lines(self) -> dict[int, Line]:
+        return self.files[self.path]
 
     # ---- running ----------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Trace:
+        from ..ops.generator import default_generator
+
+        default_generator.get_state()  # its state is made on first use, and is none of the script's memory
         memory.reset_peak_memory_stats()
         self._held = memory.memory_allocated()
         self._listener = listen(self._on_event)
@@ -122,72 +135,115 @@ class Trace:
         sys.settrace(self._previous)
         self._listener.__exit__(*exc)
         self.peak = memory.max_memory_allocated() - self._held
-        for copy in [*self._finished, *self._copies.values()]:
-            if copy.uses and not copy.needed:
-                self.avoidable.append((copy.line, copy.op, copy.nbytes, "every later use reads strided memory as it is"))
-        self.avoidable.sort(key=lambda entry: -entry[2])
+        self._finished += self._copies.values()
+        self._copies.clear()
+        self._settle()
+
+    def _is_mine(self, path: str) -> bool:
+        """Whether a file is the script or one of its neighbours, rather than a library's."""
+        found = self._mine.get(path)
+        if found is None:
+            real = os.path.realpath(path)
+            found = path == self.path or real.startswith(self.folder) and not real.startswith(_PACKAGE) and not any(part in real for part in _LIBRARY)
+            self._mine[path] = found
+        return found
 
     def _on_call(self, frame: FrameType, what: str, argument: Any):
-        # Lines are counted in the script's own frames only; every other function runs untraced.
-        if frame.f_code.co_filename != self.path:
-            return None
-        self.seen_functions.add(frame.f_code.co_name)
-        return self._on_line if self._wanted(frame) else None
+        # Lines are counted in the user's own files; of a library only what it returns to them is looked at.
+        if self._is_mine(frame.f_code.co_filename):
+            self.seen_functions.add(getattr(frame.f_code, "co_qualname", frame.f_code.co_name))
+            return self._on_line if self._wanted(frame) else None
+        caller = frame.f_back
+        if caller is not None and self._is_mine(caller.f_code.co_filename):
+            frame.f_trace_lines = False
+            return self._on_return
+        return None
 
     def _on_line(self, frame: FrameType, what: str, argument: Any):
         if what == "line":
-            self._line(frame.f_lineno).visits += 1
+            self._line(frame.f_code.co_filename, frame.f_lineno).visits += 1
+        elif what == "return":
+            caller = frame.f_back
+            if caller is not None and self._is_mine(caller.f_code.co_filename):
+                self._on_return(frame, what, argument)
+        elif what == "exception" and frame.f_code.co_filename == self.path:
+            self.failed_line = frame.f_lineno
         return self._on_line
 
-    def _wanted(self, frame: FrameType) -> bool:
-        return self.only is None or _inside(frame, self.path, self.only)
+    def _on_return(self, frame: FrameType, what: str, argument: Any):
+        if what == "return" and argument is not None:
+            caller = frame.f_back
+            tensors = tensors_in(argument)
+            if caller is not None and tensors:
+                spec = tensors[0].spec
+                line = self._line(caller.f_code.co_filename, caller.f_lineno)
+                line.returned[caller.f_code, caller.f_lasti] = tuple(spec.shape), spec.strides, spec.dtype.name
+        return self._on_return
 
-    def _line(self, number: int) -> Line:
-        found = self.lines.get(number)
+    def _wanted(self, frame: FrameType) -> bool:
+        return self.only is None or _inside(frame, self.only)
+
+    def _line(self, path: str, number: int) -> Line:
+        lines = self.files.setdefault(path, {})
+        found = lines.get(number)
         if found is None:
-            found = self.lines[number] = Line(number)
+            found = lines[number] = Line(number)
         return found
 
     # ---- events -----------------------------------------------------------------------------------------------------------
 
     def _on_event(self, event: Event) -> None:
-        frame, folded = self._user_frame()
-        if frame is None or not self._wanted(frame):
+        inner, outer, folded = self._user_frames()
+        if inner is None or not self._wanted(inner):
             return
         self.events += 1
         self.kinds[event.kind] += 1
         self.flops[event.phase] += event.flops
         self.bytes_allocated += event.bytes_allocated
-        number = frame.f_lineno
-        line = self._line(number)
+        suspicious = _outer_broadcast(event)
+        self._add(inner, event, folded, suspicious)
+        if outer is not None and outer is not inner and self.only is None:
+            self._add(outer, event, True, suspicious)  # the script's own line shows what its neighbours did on its behalf
+        self._watch(event, (outer or inner).f_lineno)
+
+    def _add(self, frame: FrameType, event: Event, folded: bool, suspicious: str | None) -> None:
+        line = self._line(frame.f_code.co_filename, frame.f_lineno)
         line.visits = max(line.visits, 1)
-        key = frame.f_code, frame.f_lasti, event.op, event.phase
+        site = frame.f_code, frame.f_lasti
+        key = *site, event.op, event.phase
         row = line.rows.get(key)
         if row is None:
-            row = line.rows[key] = Row(event.op, folded)
+            row = line.rows[key] = Row(event.op, folded, site)
         row.add(event)
-        self._watch(event, number)
+        row.suspicious = row.suspicious or suspicious
 
-    def _user_frame(self) -> tuple[FrameType | None, bool]:
-        """The innermost frame of the script, and whether a library stands between it and the operator."""
+    def _user_frames(self) -> tuple[FrameType | None, FrameType | None, bool]:
+        """The innermost frame of the user's files, the innermost of the script itself, and whether a library stands between the first and the operator."""
         frame: FrameType | None = sys._getframe(2)
-        folded = False
+        inner, folded = None, False
         while frame is not None:
             path = frame.f_code.co_filename
-            if path == self.path:
-                return frame, folded
-            if not path.startswith(_PACKAGE) or path.startswith(_FOLDS):
+            if self._is_mine(path):
+                inner = inner or frame
+                if path == self.path:
+                    return inner, frame, folded
+            elif inner is None and (not path.startswith(_PACKAGE) or path.startswith(_FOLDS)):
                 folded = True
             frame = frame.f_back
-        return None, False
+        return inner, None, folded
 
     def _watch(self, event: Event, number: int) -> None:
         """Follows the largest storages, and copies until it is known whether anything needed them."""
+        if event.kind == "inplace":  # a write, perhaps through an alias or by an optimiser: copies of what it touched were needed
+            written = {info.storage_id for info in (*event.inputs, *event.outputs)}
+            for storage, copy in self._copies.items():
+                if storage in written or copy.source.storage_id in written:
+                    copy.needed = True
         for info in event.inputs:
             copy = self._copies.get(info.storage_id)
             if copy is not None:
                 copy.uses += 1
-                if event.kind == "inplace" or event.kind == "view" and not _possible(event, copy.source):
+                if event.kind == "view" and copy.op == "contiguous" and not _possible(event, copy.source):
                     copy.needed = True
         fresh = {info.storage_id: info for info in event.outputs if event.kind not in ("view", "inplace")}
         for storage, info in fresh.items():
@@ -195,12 +251,25 @@ class Trace:
             if old is not None:
                 self._finished.append(old)
             self._remember(info, number, event.op)
-        if event.kind != "copy" or not event.outputs:
+        if len(self._finished) > 4096:  # what is settled need not be kept one by one
+            self._settle()
+        if event.kind != "copy" or not event.outputs or event.phase == "backward":
             return
         if event.op == "contiguous":
-            self._copies[event.outputs[0].storage_id] = _Copy(event.inputs[0], number, event.bytes_allocated, event.op)
+            why = "every later use reads strided memory as it is"
         elif event.op in ("repeat", "repeat_interleave", "tile") and _only_stretches(event):
-            self.avoidable.append((number, event.op, event.bytes_allocated, "it only repeats along dimensions of size 1: expand() reads the one element again, without a copy"))
+            why = "it only repeats along dimensions of size 1: expand() reads the one element again, without a copy"
+        else:
+            return
+        self._copies[event.outputs[0].storage_id] = _Copy(event, number, why)
+
+    def _settle(self) -> None:
+        for copy in self._finished:
+            if copy.uses and not copy.needed:
+                entry = self.avoidable.setdefault((copy.line, copy.op), [0, 0, copy.why])
+                entry[0] += copy.nbytes
+                entry[1] += 1
+        self._finished.clear()
 
     def _remember(self, info: TensorInfo, number: int, op: str) -> None:
         nbytes = info.storage_nbytes
@@ -214,30 +283,36 @@ class Trace:
         del self.largest[5:]
 
 
-def _inside(frame: FrameType | None, path: str, function: str) -> bool:
-    """Whether a frame belongs to a function of that name (or Class.name), or to a comprehension or inner function of it."""
+def _inside(frame: FrameType | None, function: str) -> bool:
+    """Whether a frame belongs to a function of that name (or Class.method, or any method of Class), or to a comprehension or inner function of it."""
     while frame is not None:
         code: CodeType = frame.f_code
-        if code.co_filename == path and function in (code.co_name, getattr(code, "co_qualname", code.co_name)):
+        qualified = getattr(code, "co_qualname", code.co_name)
+        if function in (code.co_name, qualified) or f".{qualified}.".find(f".{function}.") >= 0:
             return True
-        if code.co_filename == path and code.co_name not in ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>"):
+        if code.co_name not in ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>"):
             return False
         frame = frame.f_back
     return False
 
 
+# Operators beside the pointwise ones whose tensor operands broadcast against each other.
+_BROADCASTING = frozenset("div where clamp lerp addcmul addcdiv masked_fill max min rsub mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy".split())
+
+
 def _outer_broadcast(event: Event) -> str | None:
     """Says so where broadcasting stretched two operands against each other: an (n, 1) met an (n) or (1, n)."""
-    if len(event.expanded) < 2 or not event.outputs:
+    if not (event.entry.pointwise or event.op.rstrip("_") in _BROADCASTING) or len(event.inputs) < 2:
         return None
-    operands = [event.inputs[i] for i in event.expanded]
-    count = 1
-    for size in event.outputs[0].shape:
-        count *= size
-    if any(_numel(t.shape) == count for t in event.inputs) or sum(_numel(t.shape) > 1 for t in operands) < 2:
+    try:
+        shape = tuple(broadcast_shapes(*[t.shape for t in event.inputs]))
+    except RuntimeError:
+        return None
+    operands = [t for t in event.inputs if tuple(t.shape) != shape]
+    if len(operands) < 2 or len(operands) < len(event.inputs) or sum(_numel(t.shape) > 1 for t in operands) < 2:
         return None
     shapes = " and ".join(str(list(t.shape)) for t in operands[:3])
-    return f"broadcasting expanded both operands: {shapes} became {list(event.outputs[0].shape)}"
+    return f"broadcasting expanded both operands: {shapes} became {list(shape)}"
 
 
 def _numel(shape: tuple) -> int:

@@ -135,6 +135,7 @@ def adopt(x: Tensor, result: Tensor, name: str) -> Tensor:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}")
     if not can_cast(result.dtype, x.dtype):
         raise RuntimeError(f"result type {result.dtype.scalar_name} can't be cast to the desired output type {x.dtype.scalar_name}")
+    check_overlap(x)
     tracked = result._tracked
     assign(x, result)
     x.mem.version += 1
@@ -153,8 +154,29 @@ def assign(destination: Tensor, source: Tensor) -> None:
     raise AssertionError("elementwise.py is not loaded")
 
 
+def check_overlap(x: Tensor) -> None:
+    """Raises where several elements of x share a place. Replaced by elementwise.py."""
+    raise AssertionError("elementwise.py is not loaded")
+
+
 def write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """The generic `out=` form: computes, then writes the results into the given tensors, resized where their shape differs."""
+    if HOOKS.active and not CONTEXT.depth:
+        return hooked_call(_out_entry(name), _write_out, (name, out, call, args, kwargs), {})
+    return _write_out(name, out, call, args, kwargs)
+
+
+@functools.cache
+def _out_entry(name: str) -> Entry:
+    """What the lens is told of an operator's `out=` form: it writes in place, and costs what the operator costs."""
+    plain = TABLE.get(name)
+    entry = Entry(name, writes=True, pointwise=plain is not None and plain.pointwise)
+    if plain is not None and plain.flops is not None:
+        entry.flops = lambda args, kwargs, result: plain.flops(args[3], args[4], result)
+    return entry
+
+
+def _write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for t in (*outs, *dispatch.tensors_in((args, kwargs))):
         if t._tracked and _grad_enabled():
@@ -170,6 +192,7 @@ def write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs
     for target, value in zip(outs, results):
         if not can_cast(value.dtype, target.dtype):
             raise RuntimeError(f"result type {value.dtype.scalar_name} can't be cast to the desired output type {target.dtype.scalar_name}")
+        check_overlap(target)
     for target, value in zip(outs, results):
         if target.shape != value.shape:
             TABLE["resize_"].call(target, value.shape)
