@@ -11,6 +11,7 @@ import time
 import pytest
 
 import strided as torch
+from strided.dispatch import listen
 from strided.kernels import jit, native
 
 
@@ -289,3 +290,25 @@ def test_user_without_a_home():
     assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]
     """)
     assert done.returncode == 0, done.stderr
+
+
+def test_expanded_tensor_cannot_be_written():
+    one = torch.zeros(1)
+    for write in (lambda x: torch.add(torch.ones(3), 1, out=x), lambda x: x.cumsum_(0), lambda x: x.add_(1), lambda x: x.copy_(torch.ones(3))):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+            write(one.expand(3))
+    assert one.item() == 0 and one._version == 0
+
+
+def test_listener_may_compute():
+    seen = []
+
+    def listener(event):
+        seen.append((event.op, torch.ones(4).sum().item()))
+
+    with listen(listener):
+        torch.full((3,), 2.0).exp()
+        with pytest.raises(ZeroDivisionError), listen(lambda event: 1 // 0):
+            torch.ones(2) * 2
+        torch.ones(2) + 1
+    assert [op for op, _ in seen if op in ("exp", "sum", "add")] == ["exp", "add"]

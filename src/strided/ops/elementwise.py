@@ -356,6 +356,7 @@ def _copy_descriptor(target: Spec, source: Spec, layout: Any, result_bytes: int 
 
 
 table.assign = assign
+table.check_overlap = check_overlap
 _copy_plans = PlanCache()
 
 
@@ -400,7 +401,7 @@ def pointwise(
     if gradient is not None:
         op.gradient = lambda i: gradient[i]
     entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc or function.__doc__, module=__name__)
-    entry.flops = lambda args, kwargs, result: op.flops * result.numel()
+    entry.flops = lambda args, kwargs, result: 0 if result.dtype.kind in ("int", "uint") else op.flops * result.numel()
     entry.call = _unary(op, entry) if arity == 1 else _binary(op, entry) if arity == 2 else _nary(op, entry)
     entry.call.__name__ = entry.call.__qualname__ = name
     entry.call.__doc__ = entry.doc
@@ -425,10 +426,12 @@ def _unary(op: Pointwise, entry: Entry):
             return hooked_call(entry, call, (input,), {})
         try:
             plan = plans[input.spec]
-        except KeyError:
+        except (KeyError, AttributeError):
+            plan = None  # planned outside: an error there has no KeyError behind it
+        if plan is None:
+            if not isinstance(input, Tensor):
+                raise _not_a_tensor(entry.name, input)
             plan = plans.put(input.spec, op.plan((input,)))
-        except AttributeError:
-            raise _not_a_tensor(entry.name, input) from None
         if plan.desc is None:
             t = run(None, plan.spec)
         else:
@@ -465,8 +468,10 @@ def _binary(op: Pointwise, entry: Entry):
                 second = other.ptr
             plan = plans.get(key)
         except AttributeError:
-            return _mixed(op, entry, input, other)
+            plan = key = None
         if plan is None:
+            if key is None:
+                return _mixed(op, entry, input, other)
             signatures.check(entry.name, (input, other))
             plan = plans.put(key, op.plan((input, other)))
         if plan.desc is None:
@@ -541,7 +546,7 @@ def _inplace(op: Pointwise, entry: Entry):
                 plain = not (input._tracked or other._tracked or input._base is not None or other._base is not None or input._inference
                              or memory is mem or mem.owner is not None or memory.owner is not None)
         except AttributeError:
-            return op.into(input, other)
+            plan = None
         if plan is None or not plain or plan.desc is None:
             return op.into(input, other)
         launch(plan.desc, input.ptr, input.ptr, second)
