@@ -139,10 +139,18 @@ def dtype_mismatch(a, b, names=("a", "b")) -> RuntimeError:
     wider = a if a.bits >= b.bits and a.is_floating_point or not b.is_floating_point else b
     name = names[1] if wider is a else names[0]
     return RuntimeError(
-        f"expected m1 and m2 to have the same dtype, but got: {_c_name(a)} != {_c_name(b)}\n"
+        f"expected m1 and m2 to have the same dtype, but got: {c_name(a)} != {c_name(b)}\n"
         f"  {names[0]}: {a}\n  {names[1]}: {b}\n"
         f"  Convert one of them: {name}.to({wider})."
     )
+
+
+def added_dtype_mismatch(input, weight, bias) -> RuntimeError:
+    """A linear layer's operands have different dtypes: its input and weight, or its bias."""
+    names = ("mat1 and mat2", input, weight) if input is not weight else ("self and mat2", bias, weight)
+    sentence = f"{names[0]} must have the same dtype, but got {names[1].scalar_name} and {names[2].scalar_name}"
+    culprit = "input" if input is not weight else "bias"
+    return RuntimeError(f"{sentence}\n   input: {input}\n  weight: {weight}\n    bias: {bias}\n  Convert the {culprit}: {culprit}.to({weight}).")
 
 
 _C_NAMES = {
@@ -151,7 +159,7 @@ _C_NAMES = {
 }  # fmt: skip
 
 
-def _c_name(dtype) -> str:
+def c_name(dtype) -> str:
     return _C_NAMES.get(dtype.name, dtype.name)
 
 

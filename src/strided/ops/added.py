@@ -130,7 +130,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     _tensors("baddbmm", input=input, batch1=batch1, batch2=batch2)
     _check_batch_ranks(batch1, batch2)
     if not input.dtype is batch1.dtype is batch2.dtype:
-        names = [errors._c_name(t.dtype) for t in (input, batch1, batch2)]
+        names = [errors.c_name(t.dtype) for t in (input, batch1, batch2)]
         raise RuntimeError(f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}\n  Convert them to one dtype, as in x.to({batch1.dtype}).")
     _check_batches(batch1, batch2)
     _supported("baddbmm", batch1)
@@ -242,8 +242,8 @@ def _linear_plan(input: Tensor, weight: Tensor, bias: Tensor | None) -> Plan:
     if bias is None:
         if input.dtype is not weight.dtype:
             raise errors.dtype_mismatch(input.dtype, weight.dtype, ("input", "weight"))
-    else:
-        _same_dtype(bias, input, weight)
+    elif input.dtype is not weight.dtype or bias.dtype is not weight.dtype:
+        raise errors.added_dtype_mismatch(input.dtype, weight.dtype, bias.dtype)
     _supported("addmm_impl_cpu_", input)
     rows = prod(input.shape[:-1])
     if bias is not None:
@@ -263,10 +263,7 @@ def _linear_gradients(node, g):
     """Gradients of input [*, in] and weight [out, in] from g [rows, out]."""
     x, w = node.saved
     if not (STATE.grad_enabled or HOOKS.active):
-        try:
-            into_x, into_w = _LINEAR_BACK[g.spec, x.spec, w.spec]
-        except KeyError:
-            into_x, into_w = _linear_back_plans(g.spec, x.spec, w.spec)
+        into_x, into_w = _LINEAR_BACK.get((g.spec, x.spec, w.spec)) or _linear_back_plans(g.spec, x.spec, w.spec)
         if into_x is not None:
             return (
                 run_plan(into_x.desc, into_x.spec, g.ptr, w.ptr) if node.needs[-2] else None,
@@ -317,6 +314,8 @@ def linear(input, weight, bias=None):
         else:
             plan = _LINEAR[input.spec, weight.spec, bias.spec]
     except (KeyError, AttributeError):
+        plan = None  # planned outside: an error there has no KeyError behind it
+    if plan is None:
         plan = _linear_plan(input, weight, bias)
     if bias is None:
         out = run_plan(plan.desc, plan.spec, input.ptr, weight.ptr)

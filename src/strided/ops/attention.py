@@ -24,7 +24,7 @@ from .table import TABLE, operator
 def _check(query, key, value, attn_mask, enable_gqa) -> None:
     _tensors("scaled_dot_product_attention", query=query, key=key, value=value)
     if not query.dtype is key.dtype is value.dtype:
-        names = [errors._c_name(t.dtype) for t in (query, key, value)]
+        names = [errors.c_name(t.dtype) for t in (query, key, value)]
         raise RuntimeError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead.\n"
             f"  Convert them to one dtype, as in key.to({query.dtype})."
@@ -40,7 +40,7 @@ def _check(query, key, value, attn_mask, enable_gqa) -> None:
         raise errors.matmul_mismatch((*query.shape[:-1], key.shape[-2]), value.shape, ("weights", "value"))
     if attn_mask is not None:
         if str(attn_mask.dtype) != "torch.bool" and attn_mask.dtype is not query.dtype and attn_mask.dtype.name != "float32":
-            names = errors._c_name(attn_mask.dtype), errors._c_name(query.dtype)
+            names = errors.c_name(attn_mask.dtype), errors.c_name(query.dtype)
             raise RuntimeError(
                 f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {names[0]} and  query.dtype: {names[1]} instead.\n"
                 f"  A boolean mask is True where attention may go; a floating one is added to the scores."

@@ -52,7 +52,7 @@ def sizes_of(name: str, given: tuple, size: Any = None) -> tuple[int, ...]:
         raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(given[0]).__name__}")
     shape = integers(name, "size", given)
     if shape and min(shape) < 0:
-        if name in ("zeros", "ones"):
+        if name == "zeros":
             raise RuntimeError(f"{name}: Dimension size must be non-negative.")
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     return shape
@@ -151,12 +151,13 @@ def _constant(name: str, value: int):
             try:
                 desc, spec, number = plans[key]
             except (KeyError, TypeError):  # unknown, or a list, which is not hashable
-                spec = quick_spec(size_given, dtype, device)
-                if spec is not None and not spec.is_meta and spec.dtype.code >= 0:
-                    plans.put(key, (fill_descriptor(spec, max(spec.nbytes, 1)), spec, number_for(spec.dtype, value)))
-            else:
+                desc = None
+            if desc is not None:
                 mem = launch_new(desc, number)
                 return wrap(spec, mem, mem.data)
+            spec = quick_spec(size_given, dtype, device)
+            if spec is not None and not spec.is_meta and spec.dtype.code >= 0:
+                plans.put(key, (fill_descriptor(spec, max(spec.nbytes, 1)), spec, number_for(spec.dtype, value)))
         dtype, device = options(name, dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
         return finish(name, full_of(spec_of(sizes_of(name, size_given, size), dtype, device), value), requires_grad, out)
 

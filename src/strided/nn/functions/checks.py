@@ -4,7 +4,7 @@ Only shapes and numbers are looked at, before any work. The arithmetic of output
 """
 from __future__ import annotations
 
-from ...errors import _c_name
+from ...errors import c_name
 
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 _AXES = ("T", "H", "W")
@@ -116,7 +116,7 @@ def convolution(n, x, weight, bias, stride, padding, dilation, groups):
     shape = list(x.shape) if x.dim() == n + 2 else [1, *x.shape]
     weights = list(weight.shape)
     if bias is not None and bias.dtype is not x.dtype:
-        raise RuntimeError(f"Input type ({_c_name(x.dtype)}) and bias type ({_c_name(bias.dtype)}) should be the same\n  Convert one of them: bias.to({x.dtype}).")
+        raise RuntimeError(f"Input type ({c_name(x.dtype)}) and bias type ({c_name(bias.dtype)}) should be the same\n  Convert one of them: bias.to({x.dtype}).")
     if weight.dtype is not x.dtype:
         raise RuntimeError(f"expected scalar type {x.dtype.scalar_name} but found {weight.dtype.scalar_name}\n  Input and weight need one dtype: weight.to({x.dtype}).")
     if not isinstance(padding, str) and min(padding) < 0:

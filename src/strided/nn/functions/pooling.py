@@ -133,17 +133,26 @@ def _avg_pool(n, input, kernel_size, stride, padding, ceil_mode, count_include_p
     view = windows(x, kernel, stride, dilation)[(..., *(slice(o) for o in outs), *(slice(None),) * n)]  # [.., O.., K..]
     total = view.sum(tuple(range(-n, 0)))  # [.., O..]
     if divisor_override is not None:
-        return total / divisor_override
+        return _divided(total, divisor_override)
     counts = [
         [_covered(i * s - p, k, size, p if count_include_pad else 0) for i in range(o)]
         for size, k, s, p, o in zip(input.shape[-n:], kernel, stride, padding, outs)
     ]
     if all(count == k for row, k in zip(counts, kernel) for count in row):
-        return total / math.prod(kernel)
+        return _divided(total, math.prod(kernel))
+    if not total.is_floating_point():  # integers are divided once
+        area = ops.ones((1,) * n, dtype=total.dtype, device=total.device)
+        for d, row in enumerate(counts):
+            area = area * ops.tensor(row, dtype=total.dtype, device=total.device).reshape(-1, *(1,) * (n - 1 - d))
+        return _divided(total, area)
     for d, row in enumerate(counts):
         counted = ops.tensor(row, dtype=total.dtype, device=total.device)
         total = total / counted.reshape(-1, *(1,) * (n - 1 - d))
     return total
+
+
+def _divided(total, count):
+    return total / count if total.is_floating_point() else total.div(count, rounding_mode="trunc")
 
 
 def _covered(start, kernel, size, padding):
