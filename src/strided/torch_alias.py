@@ -51,6 +51,7 @@ def install() -> None:
         sys.meta_path.insert(0, _FINDER)
         _set_aside_safetensors()
     sys.modules["torch"] = package
+    package.Tensor.__module__ = "torch"  # how its class prints, and is pickled by name: only while that name leads here
 
 
 def uninstall() -> None:
@@ -58,6 +59,8 @@ def uninstall() -> None:
     if not installed():
         return
     sys.meta_path.remove(_FINDER)
+    tensor: Any = importlib.import_module(f"{HERE}.tensor")
+    tensor.Tensor.__module__ = tensor.__name__
     for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.") or _of_safetensors(name)]:
         del sys.modules[name]
     sys.modules.update(_SET_ASIDE)

@@ -119,6 +119,8 @@ def reshape(input, *sizes, shape=None):
     try:
         new, _ = input.spec.cache["reshape", sizes]
     except (KeyError, TypeError, AttributeError):
+        new = False  # planned outside: an error there has no KeyError behind it
+    if new is False:
         return _reshape(check_tensor("reshape", input), integers("reshape", "shape", sizes if shape is None else (shape,)))
     if new is None:
         return _reshape(input, sizes)

@@ -125,13 +125,14 @@ def _pack(numbers: list, dtype: DType) -> array | bytes:
     try:
         return array(letter, numbers)
     except (TypeError, OverflowError):  # floats, or a number that needs PyTorch's verdict
-        names = {d.name: d.name for d in dtypes.all_dtypes()}
-        values = []
-        for value in numbers:
-            if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
-                raise ValueError("Overflow when unpacking long long") from None
-            values.append(number_for(dtype, value, names))
-        return array(letter, [v % 2**64 if letter == "Q" else v for v in values])
+        pass
+    names = {d.name: d.name for d in dtypes.all_dtypes()}
+    values = []
+    for value in numbers:
+        if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        values.append(number_for(dtype, value, names))
+    return array(letter, [v % 2**64 if letter == "Q" else v for v in values])
 
 
 def _from_numbers(numbers: list, shape: tuple[int, ...], dtype: DType, device: Any) -> Tensor:

@@ -73,6 +73,8 @@ class Fold:
         try:
             launch, spec, dims = self.calls[input.spec, dim, keepdim, dtype]
         except (KeyError, TypeError):
+            launch = None  # resolved outside: an error there has no KeyError behind it
+        if launch is None:
             dims, result = resolve(input, dim, dtype)
             out = self((input,), dims, (result,), keepdim)
             plan, (spec,) = self.plans[dims, keepdim, (result,), input.spec]

@@ -81,10 +81,15 @@ def _split_key(self, key):
     place = length = 0  # length: of PyTorch's list of indices, one a dimension up to the last index tensor's
     for k, item in enumerate(items):
         try:
-            item = _resolved(self, item)
-        except Exception:
+            item, failed = _resolved(self, item), None
+        except Exception as error:
+            failed = error
+        if failed is not None:
             plan_of_key(self.spec, tuple(steps), places, taken)  # what comes first in the key fails first
-            raise
+            try:
+                raise failed
+            finally:
+                del failed  # the exception's frames hold this one
         if item is Ellipsis:
             moved, step = self.ndim - taken, [item]
         elif item is None or isinstance(item, slice):

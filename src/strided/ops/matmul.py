@@ -210,6 +210,8 @@ def matmul(input, other):
     try:
         plan = _MATMUL[input.spec, other.spec]
     except (KeyError, AttributeError):
+        plan = None  # planned outside: an error there has no KeyError behind it
+    if plan is None:
         plan = _matmul_plan(input, other)
     if plan.desc is None:
         out = run_plan(None, plan.spec)
@@ -242,14 +244,12 @@ Tensor.__matmul__, Tensor.__rmatmul__ = _matmul_method, _rmatmul_method
 @operator("mm", out=True, autocast="lower", flops=_product_flops)
 def mm(input, mat2):
     """Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
-    try:
-        if input.ndim != 2:
-            raise RuntimeError(f"self must be a matrix\n  got shape {list(input.shape)}; matmul (or @) takes batches and vectors.")
-        if mat2.ndim != 2:
-            raise RuntimeError(f"mat2 must be a matrix\n  got shape {list(mat2.shape)}; matmul (or @) takes batches and vectors.")
-    except AttributeError:
-        _tensors("mm", input=input, mat2=mat2)
-        raise
+    if not (isinstance(input, Tensor) and isinstance(mat2, Tensor)):
+        _tensors("mm", input=input, mat2=mat2)  # raises
+    if input.ndim != 2:
+        raise RuntimeError(f"self must be a matrix\n  got shape {list(input.shape)}; matmul (or @) takes batches and vectors.")
+    if mat2.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix\n  got shape {list(mat2.shape)}; matmul (or @) takes batches and vectors.")
     return matmul(input, mat2)
 
 

@@ -53,6 +53,8 @@ def select(input, dim, index):
     try:
         new, move = spec.cache["select", dim, index]
     except KeyError:
+        new = None  # planned outside: an error there has no KeyError behind it
+    if new is None:
         dim, index = integer("select", "dim", dim), integer("select", "index", index)
         new, move = plan_of(spec, ("select", dim, index), spec.layout.select(dim, index))
     result = start_view(input, new, input.ptr + move)
@@ -75,6 +77,8 @@ def slice_(input, dim=0, start=None, end=None, step=1):
     try:
         new, move = spec.cache["slice", dim, start, end, step]
     except KeyError:
+        new = None
+    if new is None:
         dim, step = integer("slice", "dim", dim), 1 if step is None else integer("slice", "step", step)
         start, end = (None if bound is None else integer("slice", "bound", bound) for bound in (start, end))
         new, move = plan_of(spec, ("slice", dim, start, end, step), spec.layout.slice(dim, start, end, step))

@@ -37,9 +37,17 @@ class PointwiseNode(Node):
     """A recorded pointwise operator: `recipe` says what was saved and how gradients follow, `kinds` the operands' specs (a number's type), `numbers` the numbers."""
 
     __slots__ = ("recipe", "kinds", "numbers")
+    keeps = False  # PyTorch saves an operand that is a number here: a second backward pass is refused there, so it is here
+
+    def release(self) -> None:
+        if self.saves or self.keeps:
+            self.saves = RELEASED
 
     def apply(self, g):
         """Gradients of the operands: straight from the prepared kernels where nothing is to be recorded or watched."""
+        saves = self.saves
+        if saves is RELEASED:
+            raise RELEASED.error()
         if STATE.grad_enabled or HOOKS.active:
             return _gradients(self, g)
         recipe, kinds = self.recipe, self.kinds
@@ -53,9 +61,6 @@ class PointwiseNode(Node):
             return _gradients(self, g)
         slots = [*self.numbers[: len(kinds)], 0, g.ptr]
         if places:
-            saves = self.saves
-            if saves is RELEASED:
-                raise RELEASED.error()
             for k, entry in zip(places, saves):
                 first = entry[0]
                 if len(entry) == 3:
@@ -96,9 +101,12 @@ class PointwiseNode(Node):
         return tuple([(*names, "result")[i] for i in self.recipe.saves if i == len(self.kinds) or type(self.kinds[i]) is Spec])
 
 
+KEEPS = {"MulBackward0", "DivBackward0", "FloorDivideBackward0", "AddcdivBackward0"}
+
+
 def node_class(name: str) -> type[Node]:
     full = name if "Backward" in name else f"{name}Backward0"
-    return type(full, (PointwiseNode,), {"__slots__": (), "__module__": __name__})
+    return type(full, (PointwiseNode,), {"__slots__": (), "__module__": __name__, "keeps": full in KEEPS})
 
 
 def _values(node: PointwiseNode, g: Tensor) -> dict[int, Any]:

@@ -138,6 +138,8 @@ def view(input, *shape, size=None, dtype=None):
     try:
         new, _ = spec.cache["view", shape]
     except (KeyError, TypeError):
+        new = None  # planned outside: an error there has no KeyError behind it
+    if new is None:
         if dtype is not None or shape and type(shape[0]).__name__ == "dtype":
             return _view_dtype(input, shape[0] if dtype is None else dtype)
         new, _ = _plan_view(spec, integers("view", "size", shape if size is None else (size,)))
@@ -246,6 +248,8 @@ def transpose(input, dim0, dim1):
     try:
         new, _ = spec.cache["transpose", dim0, dim1]
     except KeyError:
+        new = None
+    if new is None:
         key = "transpose", integer("transpose", "dim0", dim0), integer("transpose", "dim1", dim1)
         new, _ = plan_of(spec, key, spec.layout.transpose(key[1], key[2]))
     result = start_view(input, new, input.ptr)
@@ -268,8 +272,10 @@ def t(input):
     try:
         new, _ = spec.cache["t"]
     except KeyError:
+        new = None
+    if new is None:
         if spec.ndim > 2:
-            raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {spec.ndim}D") from None
+            raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {spec.ndim}D")
         new, _ = plan_of(spec, "t", spec.layout.transpose(0, spec.ndim - 1) if spec.ndim else spec.layout)
     result = start_view(input, new, input.ptr)
     if result._base is None:
@@ -293,8 +299,12 @@ def permute(input, *dims_given, dims=None):
         return hooked(permute, input, *(dims_given if dims is None else (dims,)))
     spec = input.spec
     try:
-        new, dims = spec.cache["permute", dims_given]
+        new, known = spec.cache["permute", dims_given]
     except (KeyError, TypeError):
+        new = None
+    if new is not None:
+        dims = known
+    else:
         dims = integers("permute", "dims", dims_given if dims is None else (dims,))
         key = "permute", dims
         found = spec.cache.get(key) or remember(spec, key, (spec.with_layout(spec.layout.permute(dims)), dims))
@@ -322,6 +332,8 @@ def unsqueeze(input, dim):
     try:
         new, _ = spec.cache["unsqueeze", dim]
     except KeyError:
+        new = None
+    if new is None:
         dim = integer("unsqueeze", "dim", dim)
         new, _ = plan_of(spec, ("unsqueeze", dim), spec.layout.unsqueeze(dim))
     result = start_view(input, new, input.ptr)
@@ -348,6 +360,8 @@ def squeeze(input, dim=None):
     try:
         new, _ = spec.cache["squeeze", dim]
     except (KeyError, TypeError):
+        new = None
+    if new is None:
         if dim is not None:
             dim = integers("squeeze", "dim", (dim,)) if isinstance(dim, (tuple, list)) else integer("squeeze", "dim", dim)
         key = "squeeze", dim
@@ -372,6 +386,8 @@ def expand(input, *shape, size=None, implicit=False):
     try:
         new, _ = spec.cache["expand", shape]
     except (KeyError, TypeError):
+        new = None
+    if new is None:
         target = integers("expand", "size", shape if size is None else (size,))
         key = "expand", target
         new, _ = spec.cache.get(key) or plan_of(spec, key, spec.layout.expand(target))

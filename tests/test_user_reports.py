@@ -1,0 +1,131 @@
+"""What users ran into, each as the few lines that showed it: errors, second backward passes, child processes."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import strided as torch
+from strided import nn
+from strided.nn import functional as F
+
+# ---- errors begin with the user's own mistake ---------------------------------------------------
+
+
+def _x():
+    return torch.ones(2, 3)
+
+
+MISTAKES = {
+    "Linear": lambda: nn.Linear(4, 8)(torch.ones(2, 5)),
+    "Linear dtype": lambda: nn.Linear(2, 3)(torch.ones(4, 2, dtype=torch.long)),
+    "F.linear": lambda: F.linear(1, _x()),
+    "matmul": lambda: _x() @ _x(),
+    "matmul type": lambda: torch.matmul(_x(), 3),
+    "mm": lambda: torch.mm(_x(), 3),
+    "bmm": lambda: torch.bmm(_x(), _x()),
+    "addmm": lambda: torch.addmm(_x(), _x(), _x()),
+    "add": lambda: _x() + torch.ones(2, 4),
+    "mul type": lambda: _x() * "a",
+    "add type": lambda: torch.add(_x(), None),
+    "mul_": lambda: _x().mul_(torch.ones(5)),
+    "mul_ type": lambda: _x().mul_("a"),
+    "exp": lambda: torch.exp(3),
+    "view": lambda: _x().view(5),
+    "reshape": lambda: _x().reshape(4, 4),
+    "reshape type": lambda: _x().reshape("a"),
+    "transpose": lambda: _x().transpose(0, 5),
+    "t": lambda: torch.ones(1, 2, 3).t(),
+    "permute": lambda: _x().permute(0, 0),
+    "unsqueeze": lambda: _x().unsqueeze(7),
+    "squeeze": lambda: _x().squeeze(9),
+    "expand": lambda: _x().expand(4, 3),
+    "select": lambda: _x().select(0, 9),
+    "index": lambda: _x()[5],
+    "index dims": lambda: _x()[0, 0, 0],
+    "index tensor": lambda: _x()[torch.tensor([9])],
+    "index order": lambda: _x()[9, [1.5]],
+    "index type": lambda: _x()["a"],
+    "sum": lambda: _x().sum(5),
+    "max": lambda: _x().max(4),
+    "softmax": lambda: _x().softmax(3),
+    "cat": lambda: torch.cat([_x(), torch.ones(3, 4)]),
+    "ones": lambda: torch.ones(-1),
+    "ones list": lambda: torch.ones([1, -1]),
+    "ones device": lambda: torch.ones(2, device="foo"),
+    "tensor": lambda: torch.tensor([2**70]),
+    "cross_entropy": lambda: F.cross_entropy(_x(), torch.tensor([0])),
+    "conv2d": lambda: F.conv2d(torch.ones(1, 3, 4, 4), torch.ones(2, 2, 2, 2)),
+    "module attribute": lambda: nn.Linear(1, 1).nope,
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_errors_have_nothing_internal_behind_them(mistake):
+    with pytest.raises(Exception) as caught:
+        MISTAKES[mistake]()
+    error = caught.value
+    assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
+
+
+def test_linear_names_its_operands_by_dtype():
+    with pytest.raises(RuntimeError) as caught:
+        nn.Linear(2, 3)(torch.ones(4, 2, dtype=torch.long))
+    message = str(caught.value)
+    assert message.startswith("mat1 and mat2 must have the same dtype, but got Long and Float\n")
+    assert " input: torch.int64\n" in message and "weight: torch.float32\n" in message and "input.to(torch.float32)" in message
+    with pytest.raises(RuntimeError, match="^self and mat2 must have the same dtype, but got Double and Float\n"):
+        F.linear(torch.ones(4, 2), torch.ones(3, 2), torch.ones(3).double())
+
+
+def test_negative_sizes():
+    for make in (torch.ones, torch.empty, torch.rand):
+        with pytest.raises(RuntimeError, match=r"^Trying to create tensor with negative dimension -1: \[-1\]"):
+            make(-1)
+    with pytest.raises(RuntimeError, match="^zeros: Dimension size must be non-negative"):  # PyTorch's own words differ here
+        torch.zeros(2, -1)
+
+
+# ---- a second backward pass ---------------------------------------------------------------------
+
+TWICE = {"x * 2": lambda x: x * 2, "2 * x": lambda x: 2 * x, "x / 2": lambda x: x / 2, "mul_": lambda x: x.clone().mul_(2), "div floor": lambda x: torch.div(x, 2, rounding_mode="floor"), "pow": lambda x: x**2}
+FREELY = {"x + 2": lambda x: x + 2, "2 - x": lambda x: 2 - x, "-x": lambda x: -x, "x % 2": lambda x: x % 2, "floor": lambda x: x.floor(), "sum": lambda x: x.sum()}
+
+
+@pytest.mark.parametrize("form", TWICE)
+def test_refused_where_pytorch_saves_a_number(form):
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    y = TWICE[form](x)
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="^Trying to backward through the graph a second time"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("form", FREELY)
+def test_allowed_where_pytorch_saves_nothing(form):
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    y = FREELY[form](x).sum()
+    y.backward()
+    once = x.grad.clone()
+    y.backward()
+    assert torch.equal(x.grad, 2 * once)
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def test_tensors_print_as_torch_under_the_alias_and_are_pickled():
+    from strided.torch_alias import installed, torch_alias
+
+    x = torch.arange(3.0)
+    assert torch.equal(pickle.loads(pickle.dumps(x)), x) and pickle.loads(pickle.dumps(torch.Tensor)) is torch.Tensor
+    import sys
+
+    if installed() or "torch" in sys.modules:
+        pytest.skip("PyTorch itself is imported")
+    with torch_alias():
+        assert repr(type(x)) == "<class 'torch.Tensor'>"
+        assert torch.equal(pickle.loads(pickle.dumps(x)), x) and pickle.loads(pickle.dumps(torch.Tensor)) is torch.Tensor
+    assert torch.Tensor.__module__ == "strided.tensor"
