@@ -133,7 +133,7 @@ def test_stubs_hold_every_name():
     assert public - names == set() and {"add_", "sum", "view", "to", "grad", "dtype", "backward", "__getitem__", "__add__"} <= names
     top = set()
     for node in stub("__init__.pyi").body:
-        top |= {alias.asname for alias in node.names} if isinstance(node, ast.ImportFrom) else {node.name} if isinstance(node, ast.FunctionDef) else set()
+        top |= {alias.asname for alias in node.names} if isinstance(node, ast.ImportFrom) else {node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else set()
         top |= {node.target.id} if isinstance(node, ast.AnnAssign) else {target.id for target in node.targets} if isinstance(node, ast.Assign) else set()
     assert {name for name in torch.namespace.NAMES if not name.startswith("_")} - top == set()
     assert {"nn", "optim", "float32", "pi", "Tensor", "dtype", "device", "no_grad", "save"} <= top

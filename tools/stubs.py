@@ -232,8 +232,11 @@ def stub(title: str, names: dict[str, Any]) -> str:
             lines.append(plain(name, value))
         elif value is None or type(value) in (bool, int, float, str):
             lines.append(f"{name}: " + ("None" if value is None else f"_{type(value).__name__}"))
-        else:
-            lines.append(f"{name}: " + ("DType" if type(value).__name__ == "dtype" else "Any"))
+        else:  # an instance, or a class made by a function: what it is an instance or a subclass of is written somewhere
+            kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
+            where, own = next((_written()[id(kind)] for kind in kinds if id(kind) in _written()), (None, "Any"))
+            imports += [f"from {where} import {own} as {own}"] if where else []
+            lines.append(f"class {name}({own}): ..." if where and isinstance(value, type) else f"{name}: {own}")
     text = "\n".join(lines)
     annotated = {"strided.dtypes": "Device DType", "strided.layout": "Layout Size", "strided.tensor": "Tensor TypedStorage UntypedStorage " + " ".join(f"_{name}" for name in sorted(_RETURNED))}
     for where, words in annotated.items():

@@ -291,8 +291,8 @@ cfloat: DType
 def chain_matmul(*matrices, out=None) -> Tensor:
     r"""Product of several matrices, multiplied in the order that costs least."""
 chalf: DType
-channels_last: Any
-channels_last_3d: Any
+channels_last: MemoryFormat
+channels_last_3d: MemoryFormat
 def cholesky(input, upper=False, *, out=None) -> Tensor:
     r"""`linalg.cholesky`."""
 def cholesky_inverse(L, upper=False, *, out=None) -> Tensor:
@@ -336,7 +336,7 @@ def conj_physical(input) -> Tensor:
     r"""The complex conjugate: a real tensor itself."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
     r"""The input with `value` around it: pairs (before, after) in `pad`, the last dimension first; negative ones crop."""
-contiguous_format: Any
+contiguous_format: MemoryFormat
 def copysign(input, other, *, out=None) -> Tensor: ...
 def corrcoef(input) -> Tensor:
     r"""Pearson's correlation coefficients of variables (rows) over observations (columns), within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
@@ -368,7 +368,7 @@ def cumsum_(input, dim, *, dtype=None) -> Tensor:
     r"""In-place form of `cumsum`."""
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1) -> Tensor:
     r"""The running integral of y along `dim` by the trapezoidal rule. [.., n, ..] -> [.., n - 1, ..]"""
-default_generator: Any
+default_generator: Generator
 def deg2rad(input, *, out=None) -> Tensor: ...
 def deg2rad_(input) -> Tensor:
     r"""In-place form of `deg2rad`."""
@@ -813,7 +813,7 @@ def positive(input, *, out=None) -> Tensor: ...
 def pow(input, other, *, out=None) -> Tensor: ...
 def prelu(input, weight) -> Tensor:
     r"""x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""
-preserve_format: Any
+preserve_format: MemoryFormat
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor:
     r"""Product of all elements, or along one dimension. Integers and bool give int64 unless `dtype` says otherwise."""
 def put(input, index, source, accumulate=False) -> Tensor:
@@ -959,7 +959,7 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
     r"""The standard deviation of all elements, or along `dim`: squares divided by n - correction (default 1)."""
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, ...]:
     r"""(standard deviation, mean) of all elements, or along `dim`."""
-strided: Any
+strided: StorageLayout
 def sub(input, other, *, alpha=1, out=None) -> Tensor: ...
 def subtract(input, other, *, alpha=1, out=None) -> Tensor: ...
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor:
