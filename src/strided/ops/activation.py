@@ -125,13 +125,13 @@ def elu(input, alpha=1.0, inplace=False):
 def prelu(input, weight):
     """x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""
     if weight.numel() != 1:
-        if weight.ndim > 1:
-            raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
         if not input.ndim:
             raise RuntimeError("Not allow zero-dim input tensor.")
-        if weight.numel() != (channels := input.shape[1] if input.ndim > 1 else 1):
-            channels = input.shape[1] if input.ndim > 1 else 1
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if weight.numel() != channels:
             raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = {channels}.")
+        if weight.ndim > 1:
+            raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
         weight = TABLE["view"].call(weight, [1, -1, *[1] * (input.ndim - 2)])  # [1, C, 1, …]
     elif weight.ndim:
         weight = TABLE["view"].call(weight, [1] * input.ndim)

@@ -1,0 +1,101 @@
+"""Wrong input in every family: the exception and its first line, as PyTorch 2.13 words them (torch_compare/error_inputs.py compares many more)."""
+import pytest
+
+import strided as l
+import strided.nn.functional as F
+
+CASES = [
+    ('l.maximum(x, 2)', TypeError, "maximum(): argument 'other' (position 2) must be Tensor, not int"),
+    ('l.maximum(2, x)', TypeError, "maximum(): argument 'input' (position 1) must be Tensor, not int"),
+    ('l.eq(2, x)', TypeError, 'eq() received an invalid combination of arguments - got (int, Tensor), but expected one of:'),
+    ('l.eq(2, 3)', TypeError, 'eq() received an invalid combination of arguments - got (int, int), but expected one of:'),
+    ('l.pow(2, 3)', TypeError, 'pow() received an invalid combination of arguments - got (int, int), but expected one of:'),
+    ('l.max(2, x)', TypeError, 'max() received an invalid combination of arguments - got (int, Tensor), but expected one of:'),
+    ('l.clamp_max(2, 3)', TypeError, 'clamp_max() received an invalid combination of arguments - got (int, int), but expected one of:'),
+    ('l.special.zeta(2, 3)', TypeError, 'special_zeta() received an invalid combination of arguments - got (int, int), but expected one of:'),
+    ('l.isclose(x, 2)', TypeError, "isclose(): argument 'other' (position 2) must be Tensor, not int"),
+    ('l.logical_and(2, x)', TypeError, "logical_and(): argument 'input' (position 1) must be Tensor, not int"),
+    ('-m', RuntimeError, 'Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.'),
+    ('x - m', RuntimeError, 'Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.'),
+    ('m - m', RuntimeError, 'Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.'),
+    ('1 - m', RuntimeError, 'Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.'),
+    ('l.roll(x, [])', RuntimeError, '`shifts` required'),
+    ('l.roll(l.tensor(1.), 0, 0)', IndexError, 'Dimension specified as 0 but tensor has no dimensions'),
+    ('l.tensor(1.).unbind()', IndexError, 'Dimension specified as 0 but tensor has no dimensions'),
+    ('l.hsplit(x, 0)', RuntimeError, 'torch.hsplit attempted to split along dimension 1, but the size of the dimension 3 is not divisible by the split_size 0!'),
+    ('x.narrow(0, m[0, 0], 1)', RuntimeError, 'start must be an 0-dim integral Tensor.'),
+    ('l.linspace(x, x, 3)', RuntimeError, 'linspace only supports 0-dimensional start and end tensors, but got start with 2 dimension(s) and end with 2 dimension(s).'),
+    ('l.linspace(0, 1, 2.5)', TypeError, 'linspace() received an invalid combination of arguments - got (int, int, float), but expected one of:'),
+    ('l.zeros(0, 2).aminmax()', RuntimeError, 'aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.'),
+    ('l.zeros(0, 2).aminmax(dim=0)', IndexError, 'aminmax: Expected reduction dim 0 to have non-zero size.'),
+    ('x.masked_fill(m, 1j)', RuntimeError, 'value cannot be converted to type float without overflow'),
+    ('l.gather(x, 0, i, out=l.zeros(2, 3).double())', RuntimeError, 'Expected out tensor to have dtype float, but got double instead'),
+    ('l.gather(x, 0, i, out=l.zeros(1).expand(2, 3))', RuntimeError, 'unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation.'),
+    ('l.cat([x, x], out=x)', RuntimeError, 'unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.'),
+    ('l.take(x, i, out=x)', RuntimeError, 'unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.'),
+    ('l.amax(x, 0, out=l.zeros(3, dtype=l.int32))', RuntimeError, "Expected the dtype for input and out to match, but got Float for input's dtype and Int for out's dtype."),
+    ('l.add(x[0], 1, out=x.view(-1)[1:4])', RuntimeError, 'unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.'),
+    ('x.index_add(0, l.tensor([0]), l.zeros(1, 2))', RuntimeError, 'source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = [2, 3] source.shape = [1, 2]'),
+    ('F.max_pool2d(x, 2)', RuntimeError, 'non-empty 3D or 4D (batch mode) tensor expected for input'),
+    ('F.max_pool2d(c, 0)', RuntimeError, 'stride should not be zero'),
+    ('F.max_pool2d(c, 2, 2, 2)', RuntimeError, 'pad should be at most half of effective kernel size, but got pad=2, kernel_size=2 and dilation=1'),
+    ('F.max_pool2d(c, 9)', RuntimeError, 'Given input size: (1x4x4). Calculated output size: (1x0x0). Output size is too small'),
+    ('F.max_pool1d(l.zeros(2, 4), 7)', RuntimeError, 'max_pool1d() Invalid computed output size: 0'),
+    ('F.avg_pool3d(l.zeros(1, 2, 2, 2), 5)', RuntimeError, 'input image (T: 2 H: 2 W: 2) smaller than kernel size (kT: 5 kH: 5 kW: 5)'),
+    ('F.avg_pool1d(l.zeros(3), 2)', RuntimeError, "Expected 2 to 3 dimensions, but got 1-dimensional tensor for argument #1 'self' (while checking arguments for avg_pool1d)"),
+    ('F.max_pool2d(l.zeros(1, 0, 4), 2)', RuntimeError, 'Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:[1, 0, 4]'),
+    ('F.adaptive_avg_pool2d(c, (2, -1))', RuntimeError, 'adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received {2, -1}'),
+    ('F.adaptive_max_pool2d(c, (2, 2, 2))', RuntimeError, 'adaptive_max_pool2d(): internal error: output_size.size() must be 2'),
+    ('F.adaptive_max_pool2d(c, ())', RuntimeError, 'adaptive_max_pool2d(): internal error: output_size.size() must be 2'),
+    ('F.adaptive_max_pool1d(c[0], -1)', RuntimeError, 'Trying to create tensor with negative dimension -1: [1, 4, 1, -1]'),
+    ('F.conv2d(c, l.zeros(2, 2, 2, 2))', RuntimeError, 'Given groups=1, weight of size [2, 2, 2, 2], expected input[1, 1, 4, 4] to have 2 channels, but got 1 channels instead'),
+    ('F.conv2d(c, l.zeros(2, 1, 2, 2), groups=3)', RuntimeError, 'Given groups=3, expected weight to be at least 3 at dimension 0, but got weight of size [2, 1, 2, 2] instead'),
+    ('F.conv2d(c, l.zeros(2, 1, 2, 2), l.zeros(3))', RuntimeError, 'Given weight of size [2, 1, 2, 2], expected bias to be 1-dimensional with 2 elements, but got bias of size [3] instead'),
+    ('F.conv2d(c, l.zeros(2, 1, 2, 2), padding=-1)', RuntimeError, 'negative padding is not supported'),
+    ('F.conv2d(c, l.zeros(2, 1, 2, 2), stride=0)', RuntimeError, 'non-positive stride is not supported'),
+    ('F.conv2d(c, l.zeros(2, 1, 2, 2).double())', RuntimeError, 'expected scalar type Float but found Double'),
+    ('F.conv2d(c, l.zeros(2, 1, 2, 2), l.zeros(2).double())', RuntimeError, 'Input type (float) and bias type (double) should be the same'),
+    ('F.multi_margin_loss(x, i)', RuntimeError, 'multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target size [2], but got [2, 3]. Input has shape [2, 3].'),
+    ('F.multi_margin_loss(x, i[:, 0], weight=x[0, :2])', RuntimeError, 'inconsistent weight size, expected 3 but got [2]'),
+    ('F.triplet_margin_loss(x, x, x, margin=-1.0)', ValueError, 'margin must be greater than 0, got -1.0'),
+    ('F.triplet_margin_loss(x, x[0], x)', RuntimeError, 'The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor 2D, positive 1D, and negative 2D inputs'),
+    ('F.softshrink(x, -0.5)', RuntimeError, 'lambda must be in range [0, 3.40282e+38] for input dtype Float, but found -0.5'),
+    ('F.prelu(x, x)', RuntimeError, 'Mismatch of parameter numbers and input channel size. Found parameter numbers = 6 and channel size = 3.'),
+    ('F.prelu(l.tensor(1.), x[0])', RuntimeError, 'Not allow zero-dim input tensor.'),
+    ('F.margin_ranking_loss(x, x, x[0])', RuntimeError, 'margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: torch.Size([2, 3]), input2: torch.Size([2, 3]), target: torch.Size([3])'),
+    ('x[None, 5]', IndexError, 'index 5 is out of bounds for dimension 1 with size 2'),
+    ('x[..., 3]', IndexError, 'index 3 is out of bounds for dimension 1 with size 3'),
+    ('x[0, 0, 0]', IndexError, 'too many indices for tensor of dimension 2'),
+    ('x[i[:, :1], 5]', IndexError, 'index 5 is out of bounds for dimension 1 with size 3'),
+    ("x['a']", TypeError, "new(): invalid data type 'str'"),
+    ('x[1.5]', IndexError, 'only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got float)'),
+    ('x[::-1]', ValueError, 'step must be greater than zero'),
+    ('x[m[0]]', IndexError, 'The shape of the mask [3] at index 0 does not match the shape of the indexed tensor [2, 3] at index 0'),
+    ('x[l.tensor([0, 4])]', IndexError, 'index 4 is out of bounds for dimension 0 with size 2'),
+    ('x[l.tensor(1.)]', IndexError, 'tensors used as indices must be long, int, byte or bool tensors'),
+    ('l.tensor(1.)[0]', IndexError, 'invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number'),
+    ('l.tensor(1.)[:]', IndexError, 'slice() cannot be applied to a 0-dim tensor.'),
+    ('l.zeros(0, 3)[i]', IndexError, 'index is out of bounds for dimension with size 0'),
+    ('x[[0], [0, 1], [0]]', IndexError, 'too many indices for tensor of dimension 2'),
+]
+
+
+@pytest.fixture
+def operands():
+    return {
+        "l": l,
+        "F": F,
+        "x": l.arange(6.0).reshape(2, 3),
+        "m": l.tensor([[True, False, True], [False, True, False]]),
+        "i": l.zeros(2, 3, dtype=l.int64),
+        "c": l.zeros(1, 1, 4, 4),
+    }
+
+
+@pytest.mark.parametrize("text,kind,line", CASES, ids=[c[0] for c in CASES])
+def test_wrong_input(operands, text, kind, line):
+    with pytest.raises(kind) as caught:
+        eval(text, operands)
+    assert type(caught.value) is kind
+    assert str(caught.value).splitlines()[0].rstrip() == line
+    assert operands["x"].tolist() == [[0, 1, 2], [3, 4, 5]]  # a call that fails writes nothing
