@@ -312,3 +312,23 @@ def test_listener_may_compute():
             torch.ones(2) * 2
         torch.ones(2) + 1
     assert [op for op, _ in seen if op in ("exp", "sum", "add")] == ["exp", "add"]
+
+
+@pytest.mark.parametrize("window", [lambda x: x[:, :1], lambda x: x[:, 1::2], lambda x: x.t()[:, :4].t(), lambda x: x[:, 3], lambda x: x[1:2].expand(4, 4), lambda x: x.t()])
+def test_operand_is_a_window_that_is_not_dense(window):
+    """The copy that such a window needs has strides of its own: reading it by the window's runs past its end."""
+    for _ in range(2):
+        x = torch.arange(16.0).view(4, 4)
+        if window(x).shape[-1] == 2:
+            x = torch.arange(16.0).view(4, 4)
+            target = x[:, :2]
+        else:
+            target = x
+        expected = target * window(x).clone() + 0.0
+        target.mul_(window(x))
+        assert torch.equal(target, expected)
+    weights = torch.arange(1.0, 17.0).view(4, 4).requires_grad_()
+    y = weights * 1
+    y.mul_(y[:, :1])
+    y.sum().backward()
+    assert weights.grad[0].tolist() == [1 + 1 + 2 + 3 + 4, 1, 1, 1]

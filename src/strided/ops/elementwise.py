@@ -206,15 +206,12 @@ class Pointwise:
                         if (edge := gradient_edge(o)) is not None:
                             attached(before[i], edge[0], edge[1])
         if plan.desc is not None:
-            addresses = []
-            for o in others:
-                if isinstance(o, Tensor):
-                    if _clash(o, x):
-                        o = self_copy(o)  # another window of the memory being written
-                    addresses.append(o)
-                else:
-                    addresses.append(o)
-            launch(plan.desc, x.ptr, x.ptr, *[o.ptr if isinstance(o, Tensor) else o for o in addresses])
+            operands = others
+            if any([isinstance(o, Tensor) and _clash(o, x) for o in others]):  # other windows of the memory being written are copied, and lie otherwise then
+                operands = tuple([self_copy(o) if isinstance(o, Tensor) and _clash(o, x) else o for o in others])
+                kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in (x, *operands)])
+                plan = self.inplace_plans.get(kinds) or self.inplace_plans.put(kinds, self.plan((x, *operands), into=x))
+            launch(plan.desc, x.ptr, x.ptr, *[o.ptr if isinstance(o, Tensor) else o for o in operands])
         x.mem.version += 1
         if track:
             everything = (*before, x)
