@@ -159,6 +159,10 @@ META = torch.empty(3, device="meta")
     lambda: torch.nn.functional.cross_entropy(torch.ones(3, 4), torch.empty(3, device="meta", dtype=torch.int64)),
     lambda: torch.nn.functional.scaled_dot_product_attention(*[torch.ones(1, 2, 4, 8)] * 3, torch.empty(4, 4, device="meta")),
     lambda: torch.ones(3).index_add_(0, torch.tensor([0, 1]), (META * 2)[1:]),
+    lambda: torch.ones(6).scatter_(0, torch.zeros(6, dtype=torch.int64), torch.cat([META, META])),
+    lambda: torch.ones(3).scatter_(0, torch.zeros(3, dtype=torch.int64), META.softmax(0)),
+    lambda: torch.ones(3).gather(0, torch.empty(3, 4, device="meta").argmax(1)),
+    lambda: torch.addmm(torch.empty(2, 2, device="meta").sum(0), torch.ones(2, 2), torch.ones(2, 2)),
 ])
 def test_meta_tensor_among_others_is_an_error(call):
     with pytest.raises(RuntimeError, match=DEVICES):

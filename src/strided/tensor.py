@@ -201,7 +201,7 @@ def wrap(spec: Spec, mem: Any, ptr: int) -> Tensor:
     t = _new(Tensor)
     t.spec = spec
     t.mem = mem
-    t.ptr = ptr
+    t.ptr = ptr or (META_ADDRESS if spec.is_meta else 0)
     return t
 
 
