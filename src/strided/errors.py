@@ -113,10 +113,15 @@ def invalid_reshape(shape, numel, source=None) -> RuntimeError:
     return RuntimeError("\n".join(lines))
 
 
+def type_name(dtype) -> str:
+    """What PyTorch calls a CPU tensor of a dtype: torch.FloatTensor, CPUBFloat16Type."""
+    kind = dtype.scalar_name
+    return f"CPU{kind}Type" if kind in ("BFloat16", "Bool") or kind.startswith(("Complex", "UInt", "Float8")) else f"torch.{kind}Tensor"
+
+
 def expand_too_short(shape, target, dtype=None) -> RuntimeError:
     """`expand` to fewer dimensions than the tensor has."""
-    kind = "Float" if dtype is None else dtype.scalar_name
-    kind = f"CPU{kind}Type" if kind in ("BFloat16", "Bool") or kind.startswith(("Complex", "UInt", "Float8")) else f"torch.{kind}Tensor"
+    kind = "torch.FloatTensor" if dtype is None else type_name(dtype)
     return RuntimeError(
         f"expand({kind}{{{list(shape)}}}, size={list(target)}): the number of sizes provided ({len(target)}) must be greater or equal to "
         f"the number of dimensions in the tensor ({len(shape)})"

@@ -62,7 +62,7 @@ def _as_tuple(key) -> tuple:
     """A key as a tuple; a list that holds sequences, tensors or slices counts as one, as it always has in PyTorch."""
     if isinstance(key, tuple):
         return key
-    if isinstance(key, list) and len(key) < 32 and any(isinstance(k, (list, tuple, slice, Tensor)) or k is None or k is Ellipsis for k in key):
+    if isinstance(key, list) and len(key) < 32 and any(isinstance(k, slice) or k is None or k is Ellipsis or _is_sequence(k) for k in key):
         return tuple(key)
     return (key,)
 
@@ -134,8 +134,14 @@ def _dims_taken(item) -> int:
     return 1
 
 
+def _is_sequence(item) -> bool:
+    """Lists, tuples, ranges, strings, arrays (0-dimensional ones, too), tensors: what has a length and items by number."""
+    kind = type(item)
+    return hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not isinstance(item, (dict, int))  # int: classes of enums have items of their own
+
+
 def _is_integer(item) -> bool:
-    return not isinstance(item, (bool, Tensor)) and not getattr(item, "ndim", 0) and hasattr(item, "__index__")
+    return not isinstance(item, (bool, Tensor)) and not getattr(item, "ndim", 0) and hasattr(type(item), "__index__") and not _is_sequence(item)
 
 
 def _resolved(self, item):
@@ -148,12 +154,13 @@ def _resolved(self, item):
         return item
     if isinstance(item, bool):
         return scalar_tensor(item, dtype=dtypes.bool_, device=self.device)
-    if isinstance(item, (list, tuple, range)):
-        return _of_sequence(self, item)
     if isinstance(item, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
-    if getattr(item, "ndim", None) and hasattr(item, "__array__"):
-        return _resolved(self, as_tensor(item))
+    if hasattr(item, "__array__") and _is_sequence(item):
+        made = as_tensor(item)
+        return _resolved(self, made if made.dtype in _MASK_DTYPES else TABLE["to"].call(made, dtypes.int64))
+    if _is_sequence(item):
+        return _of_sequence(self, list(item))
     try:
         return as_index(item)
     except TypeError:
@@ -375,9 +382,13 @@ def setitem(self, key, value):
 def _number(self, value):
     if isinstance(value, (bool, int, float)):
         return value
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+    if not getattr(value, "ndim", 0) and hasattr(type(value), "__index__") and hasattr(value, "item") and not _is_sequence(value):
         return value.item()
-    raise TypeError(f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor")
+    if isinstance(value, complex) and not self.dtype.is_complex:
+        kind = {"int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "float64": "double", "float32": "float"}
+        raise RuntimeError(f"value cannot be converted to type {kind.get(self.dtype.name, self.dtype.name)} without overflow")
+    advice = f"\n  Make it a number or a tensor: torch.as_tensor({type(value).__name__} …)." if hasattr(value, "__array__") else ""
+    raise TypeError(f"can't assign a {_type_name(value)} to a {errors.type_name(self.dtype)}{advice}")
 
 
 def _check_expands(value, shape):

@@ -91,11 +91,17 @@ def plan_of_key(spec, key: tuple, places=None, taken=None):
         else:
             size = shape[d] if d < len(shape) else 0
             if not -size <= item < size:
-                raise IndexError(f"index {item} is out of bounds for dimension {k if places is None else places[k]} with size {size}")
+                raise _out_of_bounds(item, k if places is None else places[k], size)
             offset += (item + size if item < 0 else item) * strides[d]
             last = "select"
             del shape[d], strides[d]
     return spec.with_layout(Layout.of(shape, strides)), offset * spec.itemsize, last
+
+
+def _out_of_bounds(position: int, d: int, size: int) -> Exception:
+    if not -(1 << 63) <= position < 1 << 63:
+        return ValueError(f"Overflow when unpacking long long\n  The index {position} does not fit 64 bits.")
+    return IndexError(f"index {position} is out of bounds for dimension {d} with size {size}")
 
 
 def _no_dimension(d: int, ndim: int) -> IndexError:
@@ -116,6 +122,8 @@ def _integer(value) -> int:
     try:
         return as_index(value)
     except TypeError:
+        if hasattr(type(value), "__index__"):
+            raise
         raise TypeError("slice indices must be integers or None or have an __index__ method") from None
 
 
@@ -168,13 +176,13 @@ def _row(self, position: int):
         if not spec.ndim:
             raise _no_dimension_at_all(position)
         if not spec.shape[0]:
-            raise IndexError(f"index {position} is out of bounds for dimension 0 with size 0")
+            raise _out_of_bounds(position, 0, 0)
         new, _, _ = plan_of_key(spec, (0,))
         plan = remember(spec, "[int]", (new, spec.shape[0], spec.strides[0] * spec.itemsize))
     new, size, step = plan
     if -size <= position < size:
         return noted(self, new, (position + size if position < 0 else position) * step, "select", (position,))
-    raise IndexError(f"index {position} is out of bounds for dimension 0 with size {size}")
+    raise _out_of_bounds(position, 0, size)
 
 
 def _no_dimension_at_all(position: int) -> IndexError:
