@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 
 import strided as torch
 from strided import nn
 from strided.nn import functional as F
+from support import run_strided
 
 # ---- errors begin with the user's own mistake ---------------------------------------------------
 
@@ -121,11 +125,85 @@ def test_tensors_print_as_torch_under_the_alias_and_are_pickled():
 
     x = torch.arange(3.0)
     assert torch.equal(pickle.loads(pickle.dumps(x)), x) and pickle.loads(pickle.dumps(torch.Tensor)) is torch.Tensor
-    import sys
-
     if installed() or "torch" in sys.modules:
         pytest.skip("PyTorch itself is imported")
     with torch_alias():
         assert repr(type(x)) == "<class 'torch.Tensor'>"
         assert torch.equal(pickle.loads(pickle.dumps(x)), x) and pickle.loads(pickle.dumps(torch.Tensor)) is torch.Tensor
     assert torch.Tensor.__module__ == "strided.tensor"
+
+
+# ---- processes that a script starts -----------------------------------------------------------------
+
+CHILDREN = """
+import multiprocessing, subprocess, sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Squares(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return torch.tensor(float(i * i))
+
+def kind(x):
+    import torch, torch.nn, safetensors.torch
+    return torch.__name__, torch.nn.Linear.__module__, float(x.sum()), safetensors.torch.__name__
+
+if __name__ == "__main__":
+    for method in ("spawn", "forkserver"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            print(*pool.map(kind, [torch.ones(3)])[0])
+    print([b.tolist() for b in DataLoader(Squares(), batch_size=2, num_workers=1, multiprocessing_context="spawn")])
+    for code in ("import torch; print(torch.__name__)", "from torch import nn; print(nn.Linear(1, 2))", "import safetensors.torch as s; print(s.__name__)"):
+        print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
+"""
+
+
+def test_child_processes_have_the_alias(tmp_path):
+    path = tmp_path / "children.py"
+    path.write_text(CHILDREN)
+    code, out, err = run_strided("run", path)
+    one = "strided strided.nn.modules.linear 3.0 strided.io.safetensors"
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [one, one, "[[0.0, 1.0], [4.0, 9.0]]", "strided", "Linear(in_features=1, out_features=2, bias=True)", "strided.io.safetensors"]
+
+
+def test_the_alias_ends_with_the_run(tmp_path):
+    """A user's PYTHONPATH is kept behind the stand-in's folder; a Python without strided gets PyTorch, or the usual error, from it."""
+    show = "import os; print(os.environ['PYTHONPATH'].split(os.pathsep)[1:])"
+    assert run_strided("run", "-c", show, env={"PYTHONPATH": os.pathsep.join(["/a", "/b"])})[1] == "['/a', '/b']\n"
+    stand_in = os.path.join(os.path.dirname(torch.__file__), "_child")
+    (tmp_path / "torch.py").write_text("MEANT = 1")
+    bare = f"import sys; sys.path[:] = [{stand_in!r}, {str(tmp_path)!r}, *[p for p in sys.path if 'packages' not in p and p]]; sys.meta_path = [m for m in sys.meta_path if 'ditable' not in repr(m)]; import torch; print(torch.MEANT)"
+    done = subprocess.run([sys.executable, "-S", "-c", bare], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+    assert done.stdout == "1\n", done.stderr
+
+
+def test_annotate_too(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text("import subprocess, sys, torch\nx = torch.ones(2)\nprint(subprocess.run([sys.executable, '-c', 'import torch; print(torch.__name__)'], capture_output=True, text=True).stdout)\n")
+    assert "strided\n" in run_strided("annotate", path)[1]
+
+
+# ---- the command's words ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["-c", "-m"])
+def test_option_without_its_argument(option):
+    code, out, err = run_strided("run", option)
+    assert code == 2 and err.splitlines()[-1].endswith(f"Argument expected for the {option} option") and "A..." not in err
+
+
+def test_no_such_module(tmp_path):
+    assert run_strided("run", "-m", "nope") == (1, "", "strided: No module named nope\n")
+    (tmp_path / "broken.py").write_text("import nope_either")  # one that is there and fails keeps its traceback
+    code, out, err = run_strided("run", "-m", "broken", cwd=tmp_path)
+    assert code == 1 and "Traceback" in err and "broken.py" in err and "nope_either" in err
+
+
+def test_standard_input():
+    text = "import sys, torch; print(sys.argv, torch.__name__, __name__, '__file__' in globals())"
+    done = subprocess.run([sys.executable, "-m", "strided", "run", "-", "a", "-b"], input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['-', 'a', '-b'] strided __main__ False\n", "")

@@ -60,7 +60,7 @@ def version() -> int:
 
 
 def run(words: Sequence[str]) -> int:
-    """`strided run [--full-traceback] script.py [args…]`, or -m module, or -c code."""
+    """`strided run [--full-traceback] script.py [args…]`, or -m module, or -c code; `-` runs standard input."""
     import argparse
     import os
 
@@ -68,7 +68,7 @@ def run(words: Sequence[str]) -> int:
 
     parser = argparse.ArgumentParser(
         prog="strided run",
-        usage="strided run [-h] [--full-traceback] (script.py | -m module | -c code) [args …]",
+        usage="strided run [-h] [--full-traceback] (script.py | -m module | -c code | -) [args …]",
         description="Run a PyTorch script with `torch` meaning strided: its arguments, exit code and tracebacks are Python's own.",
         epilog="""examples:
   strided run train.py --steps 10         torch, torch.nn, torch.utils.data, … resolve to strided
@@ -81,7 +81,7 @@ def run(words: Sequence[str]) -> int:
     script.add_target(parser)
     options = parser.parse_args(words)
     target = script.target_of(options, parser)
-    if target.kind == "script":
+    if target.kind == "script" and target.name != "-":
         try:
             open(target.name, "rb").close()
         except IsADirectoryError:

@@ -10,9 +10,9 @@ import io
 import os
 import sys
 from types import CodeType, FrameType, ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from strided.torch_alias import install
+from strided.torch_alias import inherit, install
 
 if TYPE_CHECKING:
     import argparse
@@ -21,7 +21,7 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Target(NamedTuple):
-    """What to run: kind is "script", "module" or "code"; name the path, the module's name or the code; args its arguments."""
+    """What to run: kind is "script", "module" or "code"; name the path ("-": standard input), the module's name or the code; args its arguments."""
 
     kind: str
     name: str
@@ -35,6 +35,15 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", dest="code", nargs="A...", metavar="code", help="run code given as text")
     script = parser.add_argument("script", nargs="A...", metavar="script.py", help="the script and its arguments")
     script.required = False
+    refuse = parser.error
+
+    def error(message: str) -> NoReturn:
+        for option in ("-m", "-c"):
+            if message.startswith(f"argument {option}: expected"):
+                refuse(f"Argument expected for the {option} option")
+        refuse(message)
+
+    parser.error = error  # type: ignore[method-assign]
 
 
 def target_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Target:
@@ -59,11 +68,14 @@ def run(target: Target, full_traceback: bool = False) -> int:
 def with_torch(target: Target) -> ModuleType:
     """Install the alias and execute the target; whatever it raises is raised. The alias stays: exit handlers may import."""
     install()
+    inherit()
     return execute(target)
 
 
 def execute(target: Target) -> ModuleType:
     """Execute the target as `__main__`, with sys.argv and sys.path[0] as Python sets them. Returns the module it ran as."""
+    if target.kind == "script" and target.name == "-":
+        return _execute_source(sys.stdin.buffer.read(), "<stdin>", ["-", *target.args], "")
     if target.kind == "script" and not os.path.isdir(target.name):
         with io.open_code(os.path.abspath(target.name)) as file:
             source: bytes | str = file.read()
@@ -79,16 +91,29 @@ def execute(target: Target) -> ModuleType:
     if target.kind == "script":  # a folder or an archive with a __main__.py
         names = runpy.run_path(target.name, run_name="__main__")
     else:
-        names = runpy.run_module(target.name, run_name="__main__", alter_sys=True)
+        try:
+            names = runpy.run_module(target.name, run_name="__main__", alter_sys=True)
+        except ImportError as error:
+            if not _raised_by(error, runpy):
+                raise
+            raise SystemExit(f"strided: {error}") from None  # there is no such module: one line, as python -m says it
     module = ModuleType("__main__")
     module.__dict__.update(names)
     return module
 
 
+def _raised_by(error: BaseException, module: ModuleType) -> bool:
+    """Whether it was that module's own code that raised it, rather than what it called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals is vars(module)
+
+
 def _execute_source(source: bytes | str, path: str, argv: list[str], folder: str) -> ModuleType:
     module = ModuleType("__main__")
     module.__dict__.update(__builtins__=__builtins__, __annotations__={}, __loader__=None)
-    if path != "<string>":
+    if path not in ("<string>", "<stdin>"):
         module.__file__ = path
     sys.argv = argv
     sys.path[0] = folder

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
@@ -65,6 +66,20 @@ def uninstall() -> None:
         del sys.modules[name]
     sys.modules.update(_SET_ASIDE)
     _SET_ASIDE.clear()
+
+
+def inherit() -> None:
+    """Let processes that this one starts know the alias too: `import torch` finds a stand-in there that installs it.
+
+    The stand-in's folder goes to the front of PYTHONPATH (for any Python this process starts) and onto sys.path, which multiprocessing's
+    spawn and forkserver hand on. Meant for a process given over to a script: it ends with it.
+    """
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child")
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if folder not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, paths)])
+    if folder not in sys.path:
+        sys.path.insert(1, folder)  # behind the script's own folder; here the alias itself answers first
 
 
 def installed() -> bool:
