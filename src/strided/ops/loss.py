@@ -296,7 +296,15 @@ def _soft_targets(input, target, weight, reduction, smoothing):
 # ---- nll_loss ----------------------------------------------------------------------------------------------------------------------
 
 
-@operator("nll_loss", autocast="float32", **_nn)
+def _nll_flops(args, kwargs, result):
+    """A row: negate, add up; with class weights one product more, and for the mean their sum."""
+    names = dict(zip(("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction"), args)) | kwargs
+    reduction = "none" if names.get("reduce") is False else "sum" if names.get("size_average") is False else names.get("reduction", "mean")
+    weighted = names.get("weight") is not None
+    return names["target"].numel() * (1 + weighted + (reduction != "none") + (weighted and reduction == "mean"))
+
+
+@operator("nll_loss", autocast="float32", flops=_nll_flops, **_nn)
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """-input[target], for log-probabilities [C], [N, C] or [N, C, d1, …], averaged by class weight (reduction "mean"; or "sum", "none")."""
     reduction = _legacy(size_average, reduce, reduction)

@@ -2,8 +2,10 @@
 import math
 
 from ... import ops
+from . import counts
 from .activation import softmax
 from .dropout import dropout
+from .entry import entry
 from .padding import pad
 
 
@@ -39,6 +41,7 @@ def _project_separate(query, key, value, q_weight, k_weight, v_weight, bias):
     return tuple(ops.linear(x, w, bi) for x, w, bi in zip((query, key, value), (q_weight, k_weight, v_weight), b))
 
 
+@entry(counts.multi_head_attention, products=True)
 def multi_head_attention_forward(
     query,
     key,

@@ -6,8 +6,8 @@ import math
 
 from ... import ops
 from ...autograd.function import Function
-from . import checks
-from .autocast import under_autocast
+from . import checks, counts
+from .entry import entry
 from .padding import pad
 
 
@@ -102,22 +102,19 @@ def _named_padding(x, padding, kernel, stride, dilation):
     return pad(x, [p for t in reversed(total) for p in (t // 2, t - t // 2)])  # [N, C, S + total..]
 
 
-_lower = under_autocast("lower")
-
-
-@_lower
+@entry(counts.convolution, autocast="lower")
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation: [N, C, L] with [F, C/groups, K] → [N, F, (L + 2p − dilation·(K−1) − 1)//stride + 1]."""
     return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@_lower
+@entry(counts.convolution, autocast="lower")
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """[N, C, H, W] with [F, C/groups, Kh, Kw] → [N, F, Oh, Ow]; sizes as `conv1d`."""
     return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@_lower
+@entry(counts.convolution, autocast="lower")
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """[N, C, D, H, W] with [F, C/groups, Kd, Kh, Kw] → [N, F, Od, Oh, Ow]; sizes as `conv1d`."""
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
@@ -167,19 +164,19 @@ def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, gro
     return out if input.dim() == n + 2 else out.squeeze(0)
 
 
-@_lower
+@entry(counts.transposed_convolution, autocast="lower")
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The transpose of `conv1d`: [N, C, L] with [C, F/groups, K] → [N, F, (L−1)·stride − 2p + dilation·(K−1) + output_padding + 1]."""
     return _conv_transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@_lower
+@entry(counts.transposed_convolution, autocast="lower")
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The transpose of `conv2d`; sizes as `conv_transpose1d`."""
     return _conv_transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@_lower
+@entry(counts.transposed_convolution, autocast="lower")
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The transpose of `conv3d`; sizes as `conv_transpose1d`."""
     return _conv_transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

@@ -1,6 +1,8 @@
 """Dropout: elements, whole channels, and the variants that keep mean and variance."""
 from ... import ops
 from ...ops.random import dropout_mask
+from . import counts
+from .entry import entry
 
 
 def _check(p):
@@ -13,12 +15,16 @@ def dropout(input, p=0.5, training=True, inplace=False):
     _check(p)
     if not training or p == 0 or input.numel() == 0:
         return input
-    return _scale(input, input.shape, p, inplace)
+    return _dropout(input, input.shape, p, inplace)
 
 
 def _scale(input, noise_shape, p, inplace):
+    """input · mask: the operator behind each form, which the identity never gets to."""
     mask = dropout_mask(input, p, noise_shape)  # 0, or 1/(1 − p)
     return input.mul_(mask) if inplace else input * mask
+
+
+_dropout, _feature_dropout = (entry(counts.scaled, name=name, writes=True)(_scale) for name in ("dropout", "feature_dropout"))
 
 
 def _channels(input, p, training, inplace):
@@ -28,7 +34,7 @@ def _channels(input, p, training, inplace):
         return input
     if input.dim() < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return _scale(input, (*input.shape[:2], *(1,) * (input.dim() - 2)), p, inplace)
+    return _feature_dropout(input, (*input.shape[:2], *(1,) * (input.dim() - 2)), p, inplace)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
@@ -77,6 +83,12 @@ def _alpha(input, noise_shape, p, training, inplace):
     _check(p)
     if not training or p == 0 or input.numel() == 0:
         return input
+    return _moved(input, noise_shape, p, inplace)
+
+
+@entry(counts.scaled_and_moved, name="alpha_dropout", writes=True)
+def _moved(input, noise_shape, p, inplace):
+    """input · noise + shift, for numbers of the noise's own."""
     if p == 1:
         return input.mul_(0) if inplace else input * 0
     noise = ops.empty(noise_shape, dtype=input.dtype, device=input.device).bernoulli_(1 - p)

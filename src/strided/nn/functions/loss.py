@@ -4,11 +4,11 @@ import warnings
 
 from ... import ops
 from ...dtypes import bool_, int64
+from . import counts
 from .autocast import under_autocast
 from .distance import pairwise_distance
+from .entry import entry
 from .padding import pad
-
-_loss = under_autocast("float32")
 
 
 def _reduction(reduction, size_average=None, reduce=None):
@@ -17,7 +17,7 @@ def _reduction(reduction, size_average=None, reduce=None):
         size_average = True if size_average is None else size_average
         reduce = True if reduce is None else reduce
         modern = "none" if not reduce else "mean" if size_average else "sum"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{modern}' instead.", stacklevel=4)
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{modern}' instead.", stacklevel=5)
         return modern
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -33,7 +33,7 @@ def _warn_broadcast(name, input, target):
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -47,7 +47,7 @@ def _weighted(loss, weight, reduction):
     return loss.sum() / weight.sum() if reduction == "mean" else _reduce(loss, reduction)
 
 
-@_loss
+@entry(counts.weighted_mean(2), autocast="float32")
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input − target)²."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -56,7 +56,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return _weighted(difference * difference, weight, reduction)
 
 
-@_loss
+@entry(counts.weighted_mean(2), autocast="float32")
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input − target|."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -64,7 +64,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _weighted((input - target).abs(), weight, reduction)
 
 
-@_loss
+@entry(counts.loss(lambda a: 2 if a.beta == 0 else 6), autocast="float32")
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """½d²/beta where d = |input − target| < beta, else d − ½beta."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -75,7 +75,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return _reduce(d if beta == 0 else ops.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta), reduction)
 
 
-@_loss
+@entry(counts.weighted_mean(6), autocast="float32")
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """½d² where d = |input − target| < delta, else delta·(d − ½delta)."""
     reduction = _reduction(reduction)
@@ -86,7 +86,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return _weighted(ops.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), weight, reduction)
 
 
-@_loss
+@entry(counts.loss(8), autocast="float32")
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """−(t·log x + (1−t)·log(1−x)) of probabilities; both logarithms are clamped at −100."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -99,7 +99,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
-@_loss
+@entry(counts.loss(counts.with_logits), autocast="float32")
 def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):
@@ -114,14 +114,14 @@ def binary_cross_entropy_with_logits(
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
-@_loss
+@entry(counts.loss(counts.divergence), autocast="float32")
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target·(log target − input), the input being log-probabilities; "batchmean" divides the sum by the batch."""
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size. "
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition.",
-            stacklevel=3,
+            stacklevel=4,
         )
     batchmean = reduction == "batchmean"
     reduction = "sum" if batchmean else _reduction(reduction, size_average, reduce)
@@ -133,7 +133,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return reduced / input.size(0) if batchmean and input.dim() else reduced
 
 
-@_loss
+@entry(counts.loss(counts.poisson), autocast="float32")
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
 ):
@@ -146,6 +146,7 @@ def poisson_nll_loss(
     return _reduce(loss, reduction)
 
 
+@entry(counts.loss(lambda a: 6 + a.full))
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """½(log var + (input − target)²/var), with `full` plus ½log 2π; var is a tensor or a number, clamped at eps."""
     if reduction not in ("none", "mean", "sum"):
@@ -166,7 +167,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     return _reduce(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
-@_loss
+@entry(counts.cosine_embedding, autocast="float32")
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
     """1 − cos where target is 1; max(0, cos − margin) where it is −1."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -179,7 +180,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     return _reduce(loss, reduction)
 
 
-@_loss
+@entry(counts.margin_ranking, autocast="float32")
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, −t·(x1 − x2) + margin)."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -191,7 +192,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return _reduce((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 
-@_loss
+@entry(counts.loss(2), autocast="float32")
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """x where t is 1, max(0, margin − x) where it is −1."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -200,12 +201,13 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return _reduce(loss, reduction)
 
 
-@_loss
+@entry(counts.loss(5), autocast="float32")
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(−t·x))."""
     return _reduce((1 + (input * -target).exp()).log(), _reduction(reduction, size_average, reduce))
 
 
+@entry(counts.multilabel_soft_margin)
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Mean over the classes (last dimension) of the binary cross entropy with logits."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -219,7 +221,7 @@ def _check_classes(input):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
 
 
-@_loss
+@entry(counts.multi_margin, autocast="float32")
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Σ_j max(0, margin − x_target + x_j)^p / classes over j ≠ target; input [N, C] or [C]."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -247,7 +249,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return _reduce(loss if batched else loss[0], reduction)
 
 
-@_loss
+@entry(counts.multilabel_margin, autocast="float32")
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Σ over targets j and non-targets i of max(0, 1 − x_j + x_i) / classes; a sample's targets end at its first −1. input [N, C] or [C]."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -284,7 +286,7 @@ def _check_linear(input, linear_weight, target, linear_bias, ignore_index):
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
 
 
-@_loss
+@under_autocast("float32")
 def linear_cross_entropy(
     input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None, label_smoothing=0.0, options=None
 ):
@@ -298,7 +300,7 @@ def linear_cross_entropy(
     return ops.cross_entropy(logits, target, weight, reduction=reduction, label_smoothing=label_smoothing, **ignored)
 
 
-@_loss
+@entry(counts.ctc, autocast="float32")
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """−log of the probability of all alignments of a target with the input, by the forward recursion.
 
@@ -368,7 +370,7 @@ def _logsumexp(x):
     return ops.where(total == 0, ops.full_like(total, -math.inf), ops.where(total == 0, ops.ones_like(total), total).log() + top)
 
 
-@_loss
+@entry(counts.triplet_margin, autocast="float32")
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):

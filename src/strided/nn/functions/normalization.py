@@ -4,7 +4,8 @@ from ...autograd import backward, record, tracking
 from ...autograd.modes import no_grad
 from ...kernels import expr as E
 from ...ops.folding import Fold
-from ...ops.table import operator
+from . import counts
+from .entry import entry
 from .precision import in_float32
 
 
@@ -65,7 +66,7 @@ def _composed_gradients(node, g, x, weight):
     return gx, (g * n).sum(dims) if node.needs[1] else None, g.sum(dims) if node.needs[2] else None
 
 
-@operator("batch_norm", function=False, method=False, namespace="nn.functional", flops=lambda args, kwargs, result: 7 * args[0].numel())
+@entry(counts.batch_norm)
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
 ):
@@ -116,6 +117,7 @@ def _move(running, batch, momentum):
         running.copy_(running.to(batch.dtype) * (1 - momentum) + batch.reshape(-1) * momentum)
 
 
+@entry(counts.normalized)
 @in_float32
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalises each of `num_groups` groups of channels of each sample; weight and bias are one a channel. input [N, C, ..]."""
@@ -132,6 +134,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     return _affine(ops.layer_norm(rows, rows.shape[-1:], eps=eps).reshape(input.shape), weight, bias)
 
 
+@entry(counts.instance_norm)
 def instance_norm(
     input,
     running_mean=None,
@@ -156,6 +159,7 @@ def instance_norm(
     return group_norm(input, input.size(1), weight, bias, eps)
 
 
+@entry(counts.local_response)
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """x / (k + alpha·mean of squares over `size` neighbouring channels)^beta. input [N, C, ..]."""
     from .padding import pad

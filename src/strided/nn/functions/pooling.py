@@ -4,9 +4,9 @@ import math
 from ... import ops
 from ...autograd import tracking
 from ...autograd.modes import no_grad
-from . import checks
-from .autocast import under_autocast
+from . import checks, counts
 from .conv import tuple_of, windows
+from .entry import entry
 from .padding import pad
 from .precision import in_float32
 
@@ -77,16 +77,19 @@ def _flat_index(index, sizes, kernel, stride, padding, dilation, outs):
     return flat
 
 
+@entry(counts.nothing)
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window: [.., L] → [.., O]."""
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@entry(counts.nothing)
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window: [.., H, W] → [.., Oh, Ow]."""
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@entry(counts.nothing)
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window: [.., D, H, W] → [.., Od, Oh, Ow]."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
@@ -109,16 +112,19 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
     return flat.scatter(-1, indices.flatten(-n), input.flatten(-n)).unflatten(-1, sizes)  # [.., sizes..]
 
 
+@entry(counts.nothing)
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Puts each element where `max_pool1d` with return_indices found it; zeros elsewhere."""
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@entry(counts.nothing)
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Puts each element where `max_pool2d` with return_indices found it; zeros elsewhere."""
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@entry(counts.nothing)
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Puts each element where `max_pool3d` with return_indices found it; zeros elsewhere."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
@@ -160,11 +166,13 @@ def _covered(start, kernel, size, padding):
     return min(start + kernel, size + padding) - max(start, -padding)
 
 
+@entry(counts.average_pool(1))
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """The mean of each window: [.., L] → [.., O]."""
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
+@entry(counts.average_pool(2))
 def avg_pool2d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -172,7 +180,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@under_autocast("float32")
+@entry(counts.average_pool(3), autocast="float32")
 def avg_pool3d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -180,16 +188,19 @@ def avg_pool3d(
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@entry(counts.power_pool(1))
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(Σ x^p)^(1/p) of each window of the last dimension."""
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@entry(counts.power_pool(2))
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(Σ x^p)^(1/p) of each window of the last two dimensions."""
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@entry(counts.power_pool(3))
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(Σ x^p)^(1/p) of each window of the last three dimensions."""
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
@@ -234,18 +245,21 @@ def _adaptive_avg(n, input, output_size):
     return input
 
 
+@entry(counts.adaptive_average(1))
 @in_float32
 def adaptive_avg_pool1d(input, output_size):
     """Means of `output_size` ranges that cover the last dimension."""
     return _adaptive_avg(1, input, output_size)
 
 
+@entry(counts.adaptive_average(2))
 @in_float32
 def adaptive_avg_pool2d(input, output_size):
     """Means of ranges that cover the last two dimensions; None keeps a size."""
     return _adaptive_avg(2, input, output_size)
 
 
+@entry(counts.adaptive_average(3))
 @in_float32
 def adaptive_avg_pool3d(input, output_size):
     """Means of ranges that cover the last three dimensions; None keeps a size."""
@@ -273,16 +287,19 @@ def _adaptive_max(n, input, output_size, return_indices):
     return values, table.gather(-1, index.unsqueeze(-1)).squeeze(-1)
 
 
+@entry(counts.nothing)
 def adaptive_max_pool1d(input, output_size, return_indices=False):
     """Maxima of `output_size` ranges that cover the last dimension."""
     return _adaptive_max(1, input, output_size, return_indices)
 
 
+@entry(counts.nothing)
 def adaptive_max_pool2d(input, output_size, return_indices=False):
     """Maxima of ranges that cover the last two dimensions; None keeps a size."""
     return _adaptive_max(2, input, output_size, return_indices)
 
 
+@entry(counts.nothing)
 def adaptive_max_pool3d(input, output_size, return_indices=False):
     """Maxima of ranges that cover the last three dimensions; None keeps a size."""
     return _adaptive_max(3, input, output_size, return_indices)

@@ -3,14 +3,17 @@ import itertools
 import math
 
 from ... import ops
+from . import counts
 from .autocast import under_autocast
 from .conv import tuple_of
+from .entry import entry
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .precision import in_float32
 
 _DIMS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
+@entry(counts.interpolate)
 @in_float32
 def interpolate(
     input,
