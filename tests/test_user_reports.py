@@ -207,3 +207,51 @@ def test_standard_input():
     text = "import sys, torch; print(sys.argv, torch.__name__, __name__, '__file__' in globals())"
     done = subprocess.run([sys.executable, "-m", "strided", "run", "-", "a", "-b"], input=text, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "['-', 'a', '-b'] strided __main__ False\n", "")
+
+
+# ---- checkpoints and examples ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("model.pt", None, "a zip archive, such as torch.save writes, is no safetensors file: read it with torch.load"),
+        ("old.pt", b"\x80\x02\x8a\nl\xfcF\xf9j\xa8P\x19.", "a pickle, such as torch.save wrote before PyTorch 1.6, is no safetensors file"),
+        ("config.json", b'{"hidden_size": 3}', "no index of a checkpoint: it has no weight_map"),
+        ("m.safetensors.index.json", b'{"weight_map": {', "the index is not JSON"),
+        ("m.safetensors.index.json", b"", "the index must begin with '{', it is empty"),
+        ("list.json", b"[1]", "the file must begin with '{', it begins with b'['"),
+    ],
+)
+def test_inspect_names_what_a_file_is_instead(tmp_path, name, content, says):
+    path = tmp_path / name
+    if content is None:
+        torch.save({"a": torch.ones(2)}, path)
+    else:
+        path.write_bytes(content)
+    code, out, err = run_strided("inspect", path)
+    assert (code, out) == (1, "") and err.startswith(f"strided inspect: {path}: {says}") and "header" not in err and err.count("\n") == 1
+
+
+def test_inspect_writes_no_control_characters(tmp_path, make_file):
+    name = "a\x1b[31m\x9b31mred"
+    path = make_file({name: {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8))
+    for words in (("--csv", "-"), ("--json",), ()):
+        out = run_strided("inspect", path, *words)[1]
+        assert not any(c != "\n" and not c.isprintable() for c in out) and "31mred" in out
+    run_strided("inspect", path, "--csv", tmp_path / "all.csv")
+    assert name in (tmp_path / "all.csv").read_text(encoding="utf-8")  # a file is data: names as they are
+
+
+def test_inspect_keeps_to_the_terminal(make_file):
+    names = ["embeddings.LayerNorm.bias", "embeddings.position_ids", "embeddings.word_embeddings.weight", "model.layers.0.a_very_long_module_name_indeed.another_one_that_is_long.weight"]
+    path = make_file({name: {"dtype": "F32", "shape": [2], "data_offsets": [8 * i, 8 * i + 8]} for i, name in enumerate(names)}, bytes(32))
+    lines = run_strided("inspect", path, env={"COLUMNS": "80"})[1].splitlines()[1:]
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if line == "embeddings"] == ["embeddings"]  # one heading for neighbours of any depth
+
+
+def test_example_says_what_to_install(tmp_path):
+    example = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "examples", "sentence_similarity.py")
+    (tmp_path / "tokenizers.py").write_text("raise ModuleNotFoundError(\"No module named 'tokenizers'\", name='tokenizers')")
+    assert run_strided("run", example, env={"PYTHONPATH": str(tmp_path)}) == (1, "", "sentence_similarity.py needs the package tokenizers: pip install tokenizers\n")

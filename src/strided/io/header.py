@@ -129,11 +129,18 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     return parse_header(text, size, name)
 
 
+_CONVERT = "read it with torch.load(path) and write its tensors with safetensors.torch.save_file(tensors, 'model.safetensors')"
+
+
 def header_length(first: bytes, file_size: int, path: str) -> int:
     """The header's length from the first 8 bytes of a file of file_size bytes, checked."""
     if len(first) < 8:
         raise SafetensorsError(path, f"truncated: {file_size:,} bytes, and the header's length alone takes 8")
     length = int.from_bytes(first[:8], "little")
+    if first.startswith(b"PK\x03\x04"):
+        raise SafetensorsError(path, f"a zip archive, such as torch.save writes, is no safetensors file: {_CONVERT}")
+    if length > MAX_HEADER and first[:1] == b"\x80" and first[1] in range(2, 6):
+        raise SafetensorsError(path, f"a pickle, such as torch.save wrote before PyTorch 1.6, is no safetensors file: {_CONVERT}")
     if length > MAX_HEADER:
         raise SafetensorsError(path, f"header too large: its length reads {length:,} bytes, the format allows {MAX_HEADER:,} (is this a safetensors file?)")
     if 8 + length > file_size:
@@ -153,9 +160,10 @@ def parse_header(text: bytes, file_size: int, path: str) -> Header:
     return Header(path, entries, metadata, len(text), file_size)
 
 
-def _parse_json(text: bytes, path: str) -> dict[str, Any]:
+def _parse_json(text: bytes, path: str, what: str = "the header") -> dict[str, Any]:
+    """The object that the text is; `what` names it in messages."""
     if not text.startswith(b"{"):
-        raise SafetensorsError(path, f"the header must begin with '{{', it begins with {text[:1]!r}")
+        raise SafetensorsError(path, f"{what} must begin with '{{', it " + (f"begins with {text[:1]!r}" if text else "is empty"))
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields = dict(pairs)
@@ -163,7 +171,7 @@ def _parse_json(text: bytes, path: str) -> dict[str, Any]:
             seen: set[str] = set()
             for name, value in pairs:
                 if name in seen:  # an object's value is a tensor's entry, or the metadata; else it is a field of one
-                    raise SafetensorsError(path, f"the header names {shorten(name)!r} twice", name if isinstance(value, dict) else None)
+                    raise SafetensorsError(path, f"{what} names {shorten(name)!r} twice", name if isinstance(value, dict) else None)
                 seen.add(name)
         return fields
 
@@ -178,15 +186,15 @@ def _parse_json(text: bytes, path: str) -> dict[str, Any]:
     except SafetensorsError:
         raise
     except UnicodeDecodeError as error:
-        raise SafetensorsError(path, f"the header is not UTF-8: byte {text[error.start]:#04x} at {error.start} of its {len(text):,}") from None
+        raise SafetensorsError(path, f"{what} is not UTF-8: byte {text[error.start]:#04x} at {error.start} of its {len(text):,}") from None
     except UnicodeEncodeError:
-        raise SafetensorsError(path, "the header's text holds half a surrogate pair (\\ud800–\\udfff), which is not UTF-8") from None
+        raise SafetensorsError(path, f"{what}'s text holds half a surrogate pair (\\ud800–\\udfff), which is not UTF-8") from None
     except RecursionError:
-        raise SafetensorsError(path, "the header's JSON is nested too deeply") from None
+        raise SafetensorsError(path, f"{what}'s JSON is nested too deeply") from None
     except ValueError as error:
-        raise SafetensorsError(path, f"the header is not JSON: {error}") from None
+        raise SafetensorsError(path, f"{what} is not JSON: {error}") from None
     if not isinstance(fields, dict):  # cannot be: it begins with a brace
-        raise SafetensorsError(path, "the header is not a JSON object")
+        raise SafetensorsError(path, f"{what} is not a JSON object")
     return fields
 
 
@@ -311,7 +319,7 @@ def read_index(path: str) -> tuple[dict[str, str], int | None]:
     fields = _read_json(path)
     weight_map = fields.get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
-        raise SafetensorsError(path, "an index must have a weight_map from tensor names to shard files")
+        raise SafetensorsError(path, f"no index of a checkpoint: {'its weight_map is empty or no object' if 'weight_map' in fields else 'it has no weight_map'} (tensor names → shard files)")
     for tensor, shard in weight_map.items():
         # A shard stands beside its index. Anything else is a way to read files that nobody meant.
         if not isinstance(shard, str) or not shard or shard != os.path.basename(shard) or "\0" in shard or shard in (".", ".."):
@@ -372,4 +380,4 @@ def _read_json(path: str) -> dict[str, Any]:
         text = file.read(MAX_HEADER + 1)
     if len(text) > MAX_HEADER:
         raise SafetensorsError(path, f"more than {MAX_HEADER:,} bytes of JSON")
-    return _parse_json(text.strip(), path)
+    return _parse_json(text.strip(), path, "the index" if path.endswith(".index.json") else "the file")

@@ -265,6 +265,8 @@ def under_headings(rows: list[list[str]]) -> list[list[str]]:
     for name, *cells in rows:
         parts = name.split(".")
         stem, tail = ".".join(parts[:-2]), ".".join(parts[-2:])
+        if above and above == ".".join(parts[:-1]):  # one part less than its neighbours under this heading
+            stem, tail = above, parts[-1]
         if stem and stem != above:
             result.append([stem])
         above = stem
@@ -355,9 +357,9 @@ def printable(text: str) -> str:
 COLUMNS = ("dtype_label", "param", "shape", "dtype", "elem_bytes", "numel", "bytes")
 
 
-def write_csv(report: Report, file: Any) -> None:
+def write_csv(report: Report, file: Any, escaped: bool = False) -> None:
     """One line a parameter: dtype_label, param, shape as 384x384, dtype, elem_bytes, numel, bytes. A tied parameter's bytes are 0, so that
-    the column sums to the file's bytes."""
+    the column sums to the file's bytes. escaped: control characters in names are written as escapes, as a terminal needs it."""
     import csv
 
     writer = csv.writer(file, lineterminator="\n")
@@ -365,7 +367,7 @@ def write_csv(report: Report, file: Any) -> None:
     for p in report.parameters:
         e = p.entry
         size: float = e.bits / 8
-        writer.writerow([label(e), e.name, "x".join(map(str, e.shape)), f"torch.{e.torch_name}", int(size) if size.is_integer() else size, e.numel, p.nbytes])
+        writer.writerow([label(e), printable(e.name) if escaped else e.name, "x".join(map(str, e.shape)), f"torch.{e.torch_name}", int(size) if size.is_integer() else size, e.numel, p.nbytes])
 
 
 def label(entry: Entry) -> str:
@@ -445,11 +447,12 @@ def _print(report: Report, options: Any) -> int:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             write_csv(report, file)
     if options.csv == "-":
-        write_csv(report, sys.stdout)
+        write_csv(report, sys.stdout, escaped=True)
     elif options.json:
         import json
 
-        print(json.dumps(as_json(report, options.depth), indent=1, ensure_ascii=False))
+        text = json.dumps(as_json(report, options.depth), indent=1, ensure_ascii=False)
+        print(re.sub("[\x7f-\x9f\u2028-\u202e]", lambda found: f"\\u{ord(found[0]):04x}", text))  # controls that JSON itself lets pass
     else:
         terminal = sys.stdout.isatty()
         width = None  # into a file or a pipe: one line a parameter
