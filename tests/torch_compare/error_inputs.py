@@ -44,11 +44,13 @@ class Crossing:
     """torch values as this library's; one storage there becomes one buffer here, with views of it where torch has views."""
 
     def __init__(self):
-        self.buffers = {}
+        self.buffers, self.tensors = {}, {}
 
     def __call__(self, value):
         if isinstance(value, torch.Tensor):
-            return self.tensor(value)
+            if id(value) not in self.tensors:
+                self.tensors[id(value)] = self.tensor(value)
+            return self.tensors[id(value)]
         if isinstance(value, torch.device):
             return str(value)
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):

@@ -211,6 +211,29 @@ def outcome(case, library, target=None):
         return type(error).__name__, lines[0].rstrip() if lines else ""
 
 
+def gradients(case, library):
+    """The gradients through x[key] or x[key] = value, and the name of a read's node; None where there are none."""
+    if case.dtype not in ("float32", "float64"):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            target = tuple(case.tensor(library)[case.key(library)].shape)
+            x = case.tensor(library).clone().requires_grad_()
+            y, value = x * 1, None
+            if case.write:
+                value = case.value(library, target)
+                if hasattr(value, "dtype") and value.is_floating_point():
+                    value = value.clone().requires_grad_()
+                y[case.key(library)] = value
+            else:
+                y = y[case.key(library)]
+            (y * (library.arange(y.numel()).reshape(y.shape) + 1)).sum().backward()
+        except Exception as error:
+            return type(error).__name__, str(error).partition("\n")[0].rstrip()
+    return x.grad.tolist(), value.grad.tolist() if hasattr(value, "grad") and value.grad is not None else None, None if case.write else type(y.grad_fn).__name__
+
+
 def run(seed, library):
     """The outcome of case number `seed` in a library."""
     case, target = Case(seed), None

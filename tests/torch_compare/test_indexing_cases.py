@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from indexing_cases import difference
+from indexing_cases import Case, difference, gradients
 
 import strided
 
@@ -37,6 +37,11 @@ class L(list):
 def test_random_cases_do_the_same():
     different = [found for seed in range(1000) if (found := difference(seed)) is not None]
     assert not different, "\n".join(map(str, different[:5]))
+
+
+def test_random_gradients_are_the_same():
+    for seed in range(1000):
+        assert repr(gradients(Case(seed), strided)) == repr(gradients(Case(seed), torch)), Case(seed)
 
 
 def outcome(library, key, value=None):

@@ -15,7 +15,7 @@ from ..tensor import Tensor, wrap
 from . import indexing
 from .create import as_tensor, scalar_tensor, tensor
 from .elementwise import assign, check_overlap, self_copy, sum_to
-from .item_windows import basic, noted, plan_of_key
+from .item_windows import basic, integer_bound, noted, plan_of_key
 from .masks import masked_scatter
 from .table import TABLE, operator
 
@@ -72,8 +72,8 @@ def _split_key(self, key):
     items = _as_tuple(key)
     if items[0] is key and _is_integer(key):
         return basic(self, as_index(key)), None
-    if type(key) is slice and not self.ndim:
-        return basic(self, slice(*(bound if bound is None else as_index(bound) for bound in (key.start, key.stop, key.step)))), None
+    if type(key) is slice:
+        return basic(self, slice(*(bound if bound is None else integer_bound(bound) for bound in (key.start, key.stop, key.step)))), None
     taken = sum(_dims_taken(item) for item in items)
     if taken > self.ndim:
         raise IndexError(f"too many indices for tensor of dimension {self.ndim}")

@@ -82,8 +82,9 @@ def plan_of_key(spec, key: tuple, places=None, taken=None):
             if d >= len(shape):
                 if item.start or step != 1 or (item.stop is not None and as_index(item.stop) < 0):
                     raise _no_dimension(d, len(shape))
-            elif (start, length, step) != (0, size, 1):
-                last = "slice"
+            else:
+                if item.start or step != 1 or (item.stop is not None and not size <= as_index(item.stop)):
+                    last = "slice"  # by the bounds as written, even where they are the whole
                 offset += start * strides[d]
                 shape[d] = length
                 strides[d] *= step
@@ -109,16 +110,16 @@ def _no_dimension(d: int, ndim: int) -> IndexError:
 
 
 def _bounds(item: slice, size: int):
-    step = 1 if item.step is None else _integer(item.step)
+    step = 1 if item.step is None else integer_bound(item.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")
     if step < 0:
         raise ValueError("step must be greater than zero")
-    start, stop = (None if bound is None else _integer(bound) for bound in (item.start, item.stop))
+    start, stop = (None if bound is None else integer_bound(bound) for bound in (item.start, item.stop))
     return slice(start, stop, step).indices(size)
 
 
-def _integer(value) -> int:
+def integer_bound(value) -> int:
     try:
         return as_index(value)
     except TypeError:
@@ -148,7 +149,10 @@ def _window(self, token, key):
     spec = self.spec
     plan = spec.cache.get(token)
     if plan is None:
-        plan = remember(spec, token, plan_of_key(spec, key))
+        new, moved, last = plan_of_key(spec, key)
+        if token[0] == "[:]" and last == "alias" and type(key[0]) is slice:
+            last = "slice"  # x[:]; only within a tuple is a slice of all left out
+        plan = remember(spec, token, (new, moved, last))
     new, moved, last = plan
     return noted(self, new, moved, last, key)
 
@@ -210,4 +214,4 @@ def basic(self, key):
     if kind is slice and not self.spec.ndim:
         _bounds(key, 0)
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    return _window(self, ("[]", token), (key,))
+    return _window(self, ("[:]", token), (key,))

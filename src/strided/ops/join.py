@@ -11,6 +11,7 @@ from ..kernels.map import build_map
 from ..kernels.native import new_storage
 from ..layout import Layout, wrap_dim
 from ..tensor import Spec, Tensor, wrap
+from . import signatures
 from .table import TABLE, operator
 from .views import remember
 
@@ -326,6 +327,8 @@ def _hv_split(name, least):
         if input.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
         dim = {"hsplit": 0 if input.ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
+        if isinstance(indices_or_sections, str):
+            raise signatures.no_overload(name, (input, indices_or_sections), ("Tensor input, int sections", "Tensor input, tuple of ints indices"))
         if isinstance(indices_or_sections, int) and (not indices_or_sections or input.shape[dim] % indices_or_sections):
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is not divisible by the "

@@ -221,20 +221,31 @@ def check_out(name: str, outs: tuple, results: tuple, inputs: Any) -> None:
             want, have = value.dtype.scalar_name, target.dtype.scalar_name
             raise RuntimeError(wrong.format(want=want.lower(), have=have.lower(), Want=want, Have=have))
         if not target.spec.layout.is_dense and any(stride == 0 and size > 1 for size, stride in zip(target.shape, target.stride())):
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation."
-            )
-        resized = target.shape != value.shape
-        nbytes = value.numel() * target.dtype.itemsize if resized else target.spec.nbytes
+            raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers {_SHARED}")
         for t in inputs:
-            if t.mem is not target.mem or not t.numel() or not nbytes or not (t.spec.layout.is_dense and (resized or target.spec.layout.is_dense)):
-                continue
-            same = t.ptr == target.ptr and t.spec.layout is target.spec.layout
-            apart = t.ptr + t.spec.nbytes <= target.ptr or target.ptr + nbytes <= t.ptr
-            if not apart and (name in _FRESH_OUT or TABLE[name].pointwise and not same):
-                raise RuntimeError(
-                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation."
-                )
+            shared = _shared(t, target, value)
+            if shared == "part" and TABLE[name].pointwise or shared and name in _FRESH_OUT:
+                raise RuntimeError(f"unsupported operation: some elements of the input tensor and the written-to tensor refer {_SHARED}")
+
+
+_SHARED = "to a single memory location. Please clone() the tensor before performing the operation."
+
+
+def _shared(t: Tensor, target: Tensor, value: Tensor) -> str | None:
+    """How an input shares memory with an out= tensor once that has the result's shape: "all", "part" or not at all (None; also where strides hide it, as in PyTorch)."""
+    if target.shape != value.shape:
+        nbytes = value.numel() * target.dtype.itemsize
+        if t is target:
+            return "all" if nbytes else None
+    elif target.spec.layout.is_dense:
+        nbytes = target.spec.nbytes
+    else:
+        return None
+    if t.mem is not target.mem or not nbytes or not t.numel() or not t.spec.layout.is_dense:
+        return None
+    if t.ptr + t.spec.nbytes <= target.ptr or target.ptr + nbytes <= t.ptr:
+        return None
+    return "all" if t.ptr == target.ptr and t.spec.layout is target.spec.layout else "part"
 
 
 def _grad_enabled() -> bool:

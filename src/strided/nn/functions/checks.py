@@ -36,8 +36,8 @@ def _ndim(name, n, x):
     raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input\n  {name} got {x.dim()} dimensions: {list(x.shape)}")
 
 
-def pool(name, n, x, kernel, stride, padding, dilation):
-    """A pooling over the last n dimensions of x, its window given by tuples of n numbers."""
+def pool(name, n, x, kernel, stride, padding, dilation, plain=True):
+    """A pooling over the last n dimensions of x, its window given by tuples of n numbers. plain: without indices or gradients (max_pool1d words it otherwise)."""
     _ndim(name, n, x)
     shape = list(x.shape)
     empty = 0 in shape[-n - 1 :]
@@ -45,7 +45,7 @@ def pool(name, n, x, kernel, stride, padding, dilation):
         if empty:
             raise RuntimeError(f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
         for what, (value,), least in (("kernel_size", kernel, 1), ("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
-            if value < least and (what != "padding" or not x.requires_grad):  # a tracked one takes max_pool2d's way there
+            if value < least and (what != "padding" or plain):
                 raise RuntimeError(f"max_pool1d() {what} must be {'greater than zero' if least else 'non-negative'}, but got {value}")
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
@@ -56,13 +56,12 @@ def pool(name, n, x, kernel, stride, padding, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
-            if name == "max_pool1d" and not x.requires_grad:
+            if name == "max_pool1d" and plain:
                 raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}")
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
-    if empty and n == 3:
-        d = next(d for d in range(x.dim() - 4, x.dim()) if not shape[d])
+    if empty and n == 3:  # PyTorch says dimension 0 whichever it is
         name = "max_pool3d_with_indices_out_cpu_template" if name == "max_pool3d" else name
-        raise RuntimeError(f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {shape} and non-batch dimension {d} has length zero!")
+        raise RuntimeError(f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {shape} and non-batch dimension 0 has length zero!")
     if empty:
         shown = [*shape[:-1], 1, shape[-1]] if n == 1 else shape
         raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{shown}")

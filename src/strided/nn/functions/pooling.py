@@ -11,13 +11,13 @@ from .padding import pad
 from .precision import in_float32
 
 
-def _sizes(x, n, kernel, stride, padding, dilation, ceil_mode, name):
+def _sizes(x, n, kernel, stride, padding, dilation, ceil_mode, name, plain=True):
     """(kernel, stride, padding, dilation, output sizes) of a pooling over the last n dimensions of x."""
     checks.window_sizes(name, n, kernel, stride)
     kernel = tuple_of(kernel, n)
     stride = kernel if stride is None or stride == () or stride == [] else tuple_of(stride, n)
     padding, dilation = tuple_of(padding, n), tuple_of(dilation, n)
-    checks.pool(name, n, x, kernel, stride, padding, dilation)
+    checks.pool(name, n, x, kernel, stride, padding, dilation, plain)
     outs = [_out(*args, ceil_mode) for args in zip(x.shape[-n:], kernel, stride, padding, dilation)]
     checks.pool_result(name, n, x, kernel, outs)
     return kernel, stride, padding, dilation, outs
@@ -49,10 +49,10 @@ def _lowest(dtype):
 
 def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     name = f"max_pool{n}d"
-    kernel, stride, padding, dilation, outs = _sizes(
-        input, n, kernel_size, stride, padding, dilation, ceil_mode, name
-    )
     tracked = tracking(input)
+    kernel, stride, padding, dilation, outs = _sizes(
+        input, n, kernel_size, stride, padding, dilation, ceil_mode, name, not (tracked or return_indices)
+    )
     with no_grad():
         x = _padded(input, n, kernel, stride, padding, dilation, outs, _lowest(input.dtype))
         view = windows(x, kernel, stride, dilation)  # [.., O.., K..]
