@@ -299,7 +299,7 @@ def test_user_without_a_home():
 def test_expanded_tensor_cannot_be_written():
     one = torch.zeros(1)
     for write in (lambda x: torch.add(torch.ones(3), 1, out=x), lambda x: x.cumsum_(0), lambda x: x.add_(1), lambda x: x.copy_(torch.ones(3))):
-        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers? to a single memory location"):
             write(one.expand(3))
     assert one.item() == 0 and one._version == 0
 
@@ -336,3 +336,64 @@ def test_operand_is_a_window_that_is_not_dense(window):
     y.mul_(y[:, :1])
     y.sum().backward()
     assert weights.grad[0].tolist() == [1 + 1 + 2 + 3 + 4, 1, 1, 1]
+
+
+# ---- numbers beside 16-bit tensors, the default dtype, signs of zero, powers, arrays, the lens in the backward pass ----
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_numbers_round_to_a_16_bit_tensors_dtype(dtype):
+    x = torch.tensor([0.1, 1.0], dtype=getattr(torch, dtype))
+    assert (x == 0.1).tolist() == [True, False] and (x < 0.1).tolist() == [False, False]
+    assert (x - 0.1).tolist()[0] == 0.0
+    # a product with a number is computed in float32 and rounded once
+    wide = torch.tensor([3.0], dtype=getattr(torch, dtype))
+    assert (wide * 0.1).tolist() == torch.tensor([3.0 * 0.1]).to(getattr(torch, dtype)).tolist()
+
+
+def test_plans_follow_the_default_dtype():
+    i = torch.arange(3)
+    assert torch.sin(i).dtype == (i + 1.5).dtype == (i / 2).dtype == torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.sin(i).dtype == (i + 1.5).dtype == (i / 2).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.sin(i).dtype == torch.float32
+
+
+def test_negative_zero_is_written():
+    assert torch.full((2,), -0.0).signbit().all() and torch.zeros(2).fill_(-0.0).signbit().all()
+
+
+def test_negative_powers_of_integers_are_refused():
+    i = torch.arange(1, 4)
+    for call in (lambda: i**-2, lambda: i.pow_(-1), lambda: torch.pow(i, -1)):
+        with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
+            call()
+    assert i.tolist() == [1, 2, 3] and (i.float() ** -1).tolist()[0] == 1.0
+
+
+def test_arrays_beside_tensors():
+    import numpy
+
+    x, n = torch.ones(3), numpy.array([1.0, 2.0, 4.0], dtype=numpy.float32)
+    assert (x + n).tolist() == [2, 3, 5] and (x == n).tolist() == [True, False, False] and (n * x).tolist() == [1, 2, 4] and (x / n).tolist() == [1, 0.5, 0.25]
+
+
+def test_meta_storages_stay_meta():
+    m = torch.empty(3, device="meta").resize_(10)
+    assert m.is_meta and m.shape == (10,) and (m + 1).shape == (10,)
+    with pytest.raises(RuntimeError, match="meta"):
+        torch.empty(3).set_(torch.empty(3, device="meta").untyped_storage(), 0, (3,), (1,))
+
+
+def test_the_lens_sees_pointwise_gradients():
+    from strided import dispatch
+
+    x = torch.ones(4, 4, requires_grad=True)
+    seen = []
+    with dispatch.listen(lambda event: seen.append((event.op, event.flops, event.phase))):
+        (x.tanh() * x).exp().sum().backward()
+    backward = {op: flops for op, flops, phase in seen if phase == "backward" and flops}
+    assert backward == {"exp_backward": 16, "mul_backward": 16, "tanh_backward": 48, "add": 16}

@@ -9,8 +9,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .kernels.native import PlanCache, launch, launch_new
+from . import dtypes
+from .kernels.native import PlanCache, clear_plans, launch, launch_new
 from .tensor import META_ADDRESS, Spec, Tensor, wrap
+
+dtypes.on_default_change.append(clear_plans)
 
 __all__ = ["CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call", "launch", "launch_new", "listen", "phase", "set_autocast", "set_inference", "tensors_in"]
 

@@ -310,7 +310,13 @@ def set_default_dtype(d: DType) -> None:
         raise TypeError("only floating-point types are supported as the default type")
     if d not in _STANDARD:
         raise TypeError(f"couldn't find storage object {d.scalar_name}Storage")
-    _default = d
+    if d is not _default:
+        _default = d
+        for forget in on_default_change:
+            forget()
+
+
+on_default_change: list = []  # called when the default changes: plans were made for the old one
 
 
 # ---- ranges ----

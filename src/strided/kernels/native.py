@@ -156,6 +156,14 @@ _plan_caches: weakref.WeakSet[PlanCache] = weakref.WeakSet()
 _on_threads_change: list[Any] = []
 
 
+def clear_plans() -> None:
+    """Empties every table of plans: something that they were made for has changed."""
+    for cache in list(_plan_caches):
+        cache.clear()
+    for callback in _on_threads_change:
+        callback()
+
+
 def get_num_threads() -> int:
     """How many threads a kernel may use (the caller's included)."""
     return _threads
@@ -172,10 +180,7 @@ def set_num_threads(n: int) -> None:
         return
     _threads = n
     _set_threads(n)
-    for cache in _plan_caches:  # plans carry how their work is split
-        cache.clear()
-    for callback in _on_threads_change:
-        callback()
+    clear_plans()  # plans carry how their work is split
 
 
 def parts_for(items: int, grain: int) -> int:

@@ -311,7 +311,7 @@ def folded_summary(operators: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if o is group[0]:
                 result.append(_merged(group, o.get("phase")))
             continue
-        shown = {**o, "operator": o["operator"] + " (backward)"} if o.get("phase") else dict(o)
+        shown = {**o, "operator": o["operator"].removesuffix("_backward") + " (backward)"} if o.get("phase") else dict(o)
         twin = next((r for r in result if all(r.get(k) == shown.get(k) for k in ("operator", "kinds", "shape", "strides", "dtype", "reason", "suspicious"))), None)
         if twin is None:
             result.append(shown)

@@ -98,7 +98,7 @@ def full_of(spec: Spec, value: Any) -> Tensor:
     desc = _full_plans.get(spec)
     if desc is None:
         desc = _full_plans.put(spec, fill_descriptor(spec, max(spec.layout.span * spec.itemsize, 1)))
-    return run(desc, spec, number_for(spec.dtype, value) if value else 0.0 if spec.dtype.is_floating_point else 0)
+    return run(desc, spec, number_for(spec.dtype, value))
 
 
 def _zero_bytes(spec: Spec) -> Tensor:

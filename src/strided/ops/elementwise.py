@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, errors
+from ..arrays import tensor_of
 from ..autograd import anomaly, check_inplace, record_inplace, tracking
 from ..autograd.graph import accumulator, gradient_edge, next_sequence
 from ..autograd.modes import STATE
@@ -54,6 +55,8 @@ class Pointwise:
         self.recipes: dict[int, Recipe] = {}
         self.gradient: Callable[..., Any] | None = None  # an expression over (g, *operands, result) an operand, where the derived one is not wanted
         self.node_class = node_class(node) if node else None
+        self.entry: Entry | None = None  # what the lens is told of a derivative, which has no entry in the table
+        self.rounds = False  # numbers and wider 0-d operands round to a 16-bit common dtype before they are computed with
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
@@ -95,12 +98,19 @@ class Pointwise:
             else:
                 ins.append(_SCALAR_SLOT[type(operand)])
                 compute.append(None)
-        desc = build_map(self.expr, [(result_dtype, layout)], ins, compute=compute, result_bytes=0 if into is not None else spec.nbytes)
+        expr = self.expr
+        if self.rounds and common.is_floating_point and common.itemsize == 2:
+            wider = [i for i, o in enumerate(operands) if not isinstance(o, Tensor) or o.dtype is not common]
+            expr = _substitute_params(expr, {i: E.cast(E.param(i), common) for i in wider})
+            compute = [None if i in wider else c for i, c in enumerate(compute)]
+        desc = build_map(expr, [(result_dtype, layout)], ins, compute=compute, result_bytes=0 if into is not None else spec.nbytes)
         return Plan(desc, spec, common)
 
     # ---- calling ------------------------------------------------------------------------------------------------------
 
     def __call__(self, *operands) -> Tensor:
+        if self.entry is not None and HOOKS.active and not CONTEXT.depth:
+            return hooked_call(self.entry, self, operands, {})
         kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
         plan = self.plans.get(kinds)
         if plan is None:
@@ -248,8 +258,9 @@ class Pointwise:
             return ZERO
         used = sorted(set(E.free_inputs(expression)))
         renumbered = _renumber(expression, {k: place for place, k in enumerate(used)})
-        label = f"{self.name}_vjp{i}"
+        label = f"{self.name}_backward"
         operator = Pointwise(label, lambda *a: renumbered, len(used), "promote", node=(self.node_name or "").removesuffix("Backward0") + "Backward")
+        operator.entry = Entry(label, pointwise=True, flops=lambda args, kwargs, result: operator.flops * result.numel() if result.dtype.is_floating_point else 0)
         return operator, tuple(-1 if k == n else n if k == n + 1 else k for k in used)
 
     def recipe(self, wanted: int) -> Recipe:
@@ -268,6 +279,21 @@ def _substitute(expression, old, new):
     def visit(e):
         if e is old:
             return new
+        found = seen.get(e)
+        if found is None:
+            found = seen[e] = e if not e.args else E.rebuild(e, tuple(visit(a) for a in e.args))
+        return found
+
+    return visit(expression)
+
+
+def _substitute_params(expression, replacements: dict):
+    """The expression with some of its params replaced."""
+    seen: dict[Any, Any] = {}
+
+    def visit(e):
+        if e.op == "param":
+            return replacements.get(e.data, e)
         found = seen.get(e)
         if found is None:
             found = seen[e] = e if not e.args else E.rebuild(e, tuple(visit(a) for a in e.args))
@@ -296,6 +322,8 @@ def _number(value):
         return bool(value) if isinstance(value, bool) else int(value) if isinstance(value, int) else float(value)
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         return _number(value.item())
+    if hasattr(value, "__array_interface__"):  # a NumPy array beside a tensor counts as a tensor over its memory
+        return tensor_of(value)
     if isinstance(value, complex):
         raise NotImplementedError("complex numbers are not supported yet: split real and imaginary parts into two tensors")
     raise TypeError(f"expected a tensor or a number, but got {type(value).__name__}")
@@ -397,6 +425,7 @@ def pointwise(
     op = Pointwise(name, function, arity, kind, node_name)
     if gradient is not None:
         op.gradient = lambda i: gradient[i]
+    op.rounds = arity == 2 and name not in ("mul", "true_divide")  # PyTorch multiplies and divides 16-bit tensors by numbers in float32
     entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc or function.__doc__, module=__name__)
     entry.flops = lambda args, kwargs, result: 0 if result.dtype.kind in ("int", "uint") else op.flops * result.numel()
     entry.call = _unary(op, entry) if arity == 1 else _binary(op, entry) if arity == 2 else _nary(op, entry)
@@ -428,7 +457,10 @@ def _unary(op: Pointwise, entry: Entry):
         if plan is None:
             if not isinstance(input, Tensor):
                 raise _not_a_tensor(entry.name, input)
-            plan = plans.put(input.spec, op.plan((input,)))
+            spec = input.spec
+            plan = plans.put(spec, op.plan((input,)))
+            if input.spec is not spec:  # another thread gave it other data while the plan was made
+                return call(input)
         if plan.desc is None:
             t = run(None, plan.spec)
         else:
@@ -471,6 +503,8 @@ def _binary(op: Pointwise, entry: Entry):
                 return _mixed(op, entry, input, other)
             signatures.check(entry.name, (input, other))
             plan = plans.put(key, op.plan((input, other)))
+            if input.spec is not key[0] or second is not other and other.spec is not key[1]:  # given other data by another thread meanwhile
+                return call(input, other)
         if plan.desc is None:
             t = run(None, plan.spec)
         else:

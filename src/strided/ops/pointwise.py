@@ -326,6 +326,32 @@ for _name in ("floor_divide", "remainder", "fmod"):
     _guard_zero(_name)
 
 
+def _guard_power():
+    """Puts PyTorch's refusal of negative integer powers of integers before `pow`."""
+    entry, inner = TABLE["pow"], TABLE["pow_"]
+    fast, fast_ = entry.call, inner.call
+
+    def check(input, exponent):
+        if type(exponent) is int and exponent < 0 and isinstance(input, Tensor) and input.spec.dtype.kind in ("int", "uint"):
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+    def call(input, exponent, *, out=None):
+        check(input, exponent)
+        return fast(input, exponent) if out is None else fast(input, exponent, out=out)
+
+    def inplace(input, exponent):
+        check(input, exponent)
+        return fast_(input, exponent)
+
+    call.__name__ = call.__qualname__ = "pow"
+    inplace.__name__ = inplace.__qualname__ = "pow_"
+    call.__doc__, call.pointwise = entry.doc, fast.pointwise  # type: ignore[attr-defined]
+    entry.call, inner.call, entry.inplace = call, inplace, inplace
+
+
+_guard_power()
+
+
 @operator("rsub")
 def rsub(input, other, *, alpha=1):
     """other - alpha * input."""
@@ -510,7 +536,7 @@ def _dunder(name: str, target, reflected=None, swap=False):
 
 
 def _computable(value) -> bool:
-    return isinstance(value, Tensor | bool | int | float) or getattr(value, "ndim", None) == 0
+    return isinstance(value, Tensor | bool | int | float) or getattr(value, "ndim", None) == 0 or hasattr(value, "__array_interface__")
 
 
 def _install_dunders() -> None:
@@ -551,4 +577,11 @@ def _inplace_dunder(call):
 
 
 _install_dunders()
-Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
+
+
+def _divide_number(self, other):
+    """`number / tensor` is the tensor's reciprocal times the number, as PyTorch rounds it."""
+    return TABLE["mul"].call(TABLE["reciprocal"].call(self), other) if _computable(other) else NotImplemented
+
+
+Tensor.__rtruediv__ = Tensor.__rdiv__ = _divide_number  # type: ignore[attr-defined, method-assign]

@@ -17,7 +17,7 @@ from ..kernels import expr as E
 from ..kernels.map import build_map
 from ..kernels.native import move_bytes, new_storage, wrap_storage
 from ..layout import Layout, broadcast_shapes
-from ..tensor import Spec, Tensor
+from ..tensor import META_ADDRESS, Spec, Tensor
 from . import views
 from .elementwise import check_overlap, fit
 from .table import TABLE, assign, operator
@@ -108,7 +108,7 @@ def fill(x: Tensor, value: Any) -> None:
             number_for(spec.dtype, value)
             return
         desc = _fill_plans.put(spec, fill_descriptor(spec))
-    launch(desc, x.ptr, number_for(spec.dtype, value) if value else 0.0 if spec.dtype.is_floating_point else 0)
+    launch(desc, x.ptr, number_for(spec.dtype, value))
 
 
 def fill_descriptor(spec: Spec, result_bytes: int = 0) -> bytes:
@@ -240,6 +240,8 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
         mem, spec, ptr = source.mem, source.spec, source.ptr
     else:
         mem = source.mem if isinstance(source, Tensor) else source._mem
+        if mem.nbytes and not mem.data and not input.is_meta:
+            raise RuntimeError(f"Attempted to set the storage of a tensor on device \"{input.device}\" to a storage on different device \"meta\".")
         shape = (mem.nbytes // input.itemsize,) if size is None else integers("set_", "size", (size,))
         layout = Layout.contiguous(shape) if stride is None else Layout.of(shape, integers("set_", "stride", (stride,)))
         offset = integer("set_", "storage_offset", storage_offset)
@@ -265,11 +267,11 @@ def resize_(input, *sizes, size=None, memory_format=None):
     needed = start + layout.span * input.itemsize
     if needed > input.mem.nbytes:
         if input.is_meta:
-            mem = wrap_storage(0, needed, None)
+            input.mem, input.ptr = wrap_storage(0, needed, None), META_ADDRESS + start
         else:
             mem = new_storage(needed)
             move_bytes(mem.data, input.mem.data, input.mem.nbytes)
-        input.mem, input.ptr = mem, mem.data + start
+            input.mem, input.ptr = mem, mem.data + start
     input.spec = input.spec.with_layout(layout)
     input.mem.version += 1
     return input
