@@ -298,7 +298,7 @@ def _with_replacement(w: Tensor, samples: int, shape, generator: Generator) -> T
 
 # ---- dropout ------------------------------------------------------------------------------------------------------------
 
-@operator("dropout", method=False)
+@operator("dropout", method=False, flops=lambda args, kwargs, result: result.numel())
 def dropout(input, p, train):
     """input with elements zeroed with probability p and the others scaled by 1/(1 − p), while `train`; else input itself."""
     if not 0 <= p <= 1:

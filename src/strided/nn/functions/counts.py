@@ -17,10 +17,6 @@ def nothing(out, a):
     return 0
 
 
-def _first(out):
-    return out[0] if isinstance(out, tuple) else out
-
-
 # ---- windows ----------------------------------------------------------------------------------
 
 
@@ -100,6 +96,47 @@ def interpolate(out, a):
             shape[d] = size
             total += each * math.prod(shape)
     return total
+
+
+def grid_sample(out, a):
+    """A place: its pixel, then the taps' weights a dimension; a tap: the weights' product, and a multiplication and an addition a channel."""
+    n, channels = a.input.ndim - 2, a.input.shape[1]
+    places = out.numel() // max(channels, 1)
+    taps, weights = {"nearest": (1, 3), "bilinear": (2, 5), "bicubic": (4, 31)}[a.mode]
+    moved = 9 * (taps if a.mode == "bicubic" else 1) if a.padding_mode == "reflection" else 0
+    pixel = 3 if a.align_corners else 4
+    return places * (n * (pixel + moved + weights) + taps**n * (n - 1 + 2 * channels))
+
+
+# ---- distances, bags --------------------------------------------------------------------------
+
+
+def cosine_similarity(out, a):
+    """Two norms, two divisions, an inner product."""
+    return 8 * math.prod(broadcast_shapes(a.x1.shape, a.x2.shape))
+
+
+def pairwise_distance(out, a):
+    """Subtract, + eps, the norm (2)."""
+    return 4 * math.prod(broadcast_shapes(a.x1.shape, a.x2.shape))
+
+
+def pdist(out, a):
+    return 3 * out.numel() * a.input.shape[-1]
+
+
+def normalize(out, a):
+    """The norm (2), a division."""
+    return 3 * out.numel()
+
+
+def embedding_bag(out, a):
+    """Rows added up, [scaled first]; a mean divides the sums."""
+    if a.mode == "max":
+        return 0
+    width = out.shape[-1]
+    rows = a.input if a.weight.is_floating_point() else a.weight  # the two may be given the other way round
+    return rows.numel() * width * (1 + (a.per_sample_weights is not None)) + (a.mode == "mean") * out.numel()
 
 
 # ---- losses -----------------------------------------------------------------------------------

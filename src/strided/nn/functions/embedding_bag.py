@@ -3,8 +3,11 @@ import warnings
 
 from ... import ops
 from ...ops import embedding
+from . import counts
+from .entry import entry
 
 
+@entry(counts.embedding_bag)
 def embedding_bag(
     input,
     weight,
@@ -26,7 +29,7 @@ def embedding_bag(
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
             "and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
+            stacklevel=4,
         )
         input, weight = weight, input
     if sparse:

@@ -4,7 +4,6 @@ import math
 
 from ... import ops
 from . import counts
-from .autocast import under_autocast
 from .conv import tuple_of
 from .entry import entry
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -170,7 +169,7 @@ def _axis(count, align_corners, like):
     return places if align_corners else places * ((count - 1) / count)
 
 
-@under_autocast("float32")
+@entry(counts.grid_sample, autocast="float32")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Values of [N, C, H, W] at the places [N, Ho, Wo, 2] (x, y in −1..1) → [N, C, Ho, Wo]; likewise [N, C, D, H, W] at [.., 3] (x, y, z).
 
