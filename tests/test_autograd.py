@@ -124,6 +124,9 @@ def test_prepared_gradients_follow_what_a_leaf_holds_now():
         w.data = torch.arange(6.0).reshape(3, 2).t()
         y.sum().backward()
         assert x.grad.tolist() == [[0, 2, 4], [1, 3, 5]]
+    x, w = torch.ones(2, 3, requires_grad=True), torch.arange(6.0).reshape(2, 3).requires_grad_()
+    (x * w).sum().backward()
+    assert x.grad.tolist() == [[0, 1, 2], [3, 4, 5]]  # what was prepared above is not taken for the usual strides
 
 
 def test_gradients_of_products_with_numbers_and_broadcasting():

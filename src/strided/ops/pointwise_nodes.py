@@ -148,6 +148,8 @@ def _prepare(node: PointwiseNode, g: Tensor, values: dict[int, Any]) -> None:
     gradient itself that is fitted.
     """
     recipe, kinds = node.recipe, node.kinds
+    if any(k >= 0 and isinstance(value, Tensor) and value.spec is not (kinds[k] if k < len(kinds) else node.specs) for k, value in values.items()):
+        return  # a saved leaf was given other strides (`.data`): kernels for those are not for other nodes of these kinds
     steps: list | None = []
     for term, kind in zip(recipe.terms, kinds):
         if term is None:
