@@ -148,16 +148,16 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
         return function(*args, **kwargs)
     if context.autocast_dtype is not None and entry.autocast is not None and autocast_arguments is not None:
         args, kwargs = autocast_arguments(entry, args, kwargs)
-    before = [t.mem for t in tensors_in((args, kwargs))] if HOOKS.listeners else ()  # a write may give its tensor another storage
+    before = [t.mem for t in tensors_in((args, kwargs))] if HOOKS.listeners or context.inference else ()  # a write may give its tensor another storage
     context.depth = 1
     try:
         result = function(*args, **kwargs)
     finally:
         context.depth = 0
     if context.inference:
-        given = {id(t) for t in tensors_in((args, kwargs))}
+        given = {id(memory) for memory in before}
         for t in tensors_in(result):
-            if t._base is None and id(t) not in given:  # a view or a written tensor is what its memory already was
+            if id(t.mem) not in given:  # a view or a written tensor is what its memory already was
                 t._inference = True
     if HOOKS.listeners:
         event = Event(entry, *_positional(function, args, kwargs), result, before)

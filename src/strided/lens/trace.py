@@ -236,9 +236,9 @@ class Trace:
         """Follows the largest storages, and copies until it is known whether anything needed them."""
         if event.kind == "inplace":  # a write, perhaps through an alias or by an optimiser: copies of what it touched were needed
             written = {info.storage_id for info in (*event.inputs, *event.outputs)}
-            for storage, copy in self._copies.items():
-                if storage in written or copy.source.storage_id in written:
-                    copy.needed = True
+            for storage, held in self._copies.items():
+                if storage in written or held.source.storage_id in written:
+                    held.needed = True
         for info in event.inputs:
             copy = self._copies.get(info.storage_id)
             if copy is not None:

@@ -254,7 +254,7 @@ def _continuous(x: Tensor, name: str) -> dtypes.DType:
 
 
 def _spelt(dtype: dtypes.DType, name: str) -> str:
-    return _C_NAMES.get(dtype.name, dtype.name) if name == "Cauchy" else str(dtype.scalar_name)  # PyTorch's two messages differ in this
+    return str(_C_NAMES.get(dtype.name, dtype.name)) if name == "Cauchy" else str(dtype.scalar_name)  # PyTorch's two messages differ in this
 
 
 @operator("exponential_", function=False)
