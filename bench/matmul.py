@@ -102,6 +102,9 @@ def cases(quick):
     yield attention(1, 12, 512, 64, causal=True)
 
 
+PAUSE = 0.02  # a thread pool that has just worked spins for a while waiting for more: on as many cores as threads it would take one from the other side
+
+
 def measure(ours, theirs, threads, seconds=0.4):
     """Median seconds a call of both, and the median peak between the rounds."""
     for _ in range(2):
@@ -116,6 +119,8 @@ def measure(ours, theirs, threads, seconds=0.4):
         for call, into in ((ours, times), (theirs, their_times)):
             if call is None:
                 continue
+            time.sleep(PAUSE)
+            call()  # wakes the side's own threads and brings its operands back into the caches
             start = time.perf_counter()
             for _ in range(inner):
                 call()
