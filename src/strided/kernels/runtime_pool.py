@@ -1,0 +1,218 @@
+"""The runtime's thread pool as IR text: one job at a time, parts claimed by compare-and-swap, workers that spin a little and then sleep.
+
+What a job is (a kernel, its descriptor and slots) comes from runtime_calls.py.
+"""
+from __future__ import annotations
+
+# One job at a time. `p_word` holds (generation << 32 | parts << 16 | next part): a worker claims a part by compare-and-swap on the whole word.
+# Whether a part is left must follow from the word alone: the job's other fields may already be a newer job's while the word is still the old one's.
+# While the word says that a part is left its job is unfinished, so the fields are its own; and a stale word cannot be swapped.
+POOL = r"""
+@p_word = internal global i64 0
+@p_done = internal global i64 0
+@p_busy = internal global i64 0
+@p_sleepers = internal global i64 0
+@p_workers = internal global i64 0
+@p_threads = internal global i64 1
+@p_fn = internal global ptr null
+@p_desc = internal global ptr null
+@p_slots = internal global ptr null
+@p_mutex = internal global [16 x i64] zeroinitializer, align 64
+@p_cond = internal global [16 x i64] zeroinitializer, align 64
+
+define internal void @spin_pause() alwaysinline {
+  PAUSE
+  ret void
+}
+
+; takes parts of generation %gen until none is left
+define internal void @work(i64 %gen) {
+entry:
+  %w = load atomic i64, ptr @p_word acquire, align 8
+  br label %look
+look:
+  %cur = phi i64 [%w, %entry], [%seen, %lost], [%w3, %did]
+  %g = lshr i64 %cur, 32
+  %same = icmp eq i64 %g, %gen
+  br i1 %same, label %mine, label %end
+mine:
+  %fn = load ptr, ptr @p_fn
+  %desc = load ptr, ptr @p_desc
+  %slots = load ptr, ptr @p_slots
+  %high = lshr i64 %cur, 16
+  %parts = and i64 %high, 65535
+  %part = and i64 %cur, 65535
+  %left = icmp ult i64 %part, %parts
+  br i1 %left, label %claim, label %end
+claim:
+  %next = add i64 %cur, 1
+  %pair = cmpxchg ptr @p_word, i64 %cur, i64 %next seq_cst seq_cst
+  %seen = extractvalue {i64, i1} %pair, 0
+  %won = extractvalue {i64, i1} %pair, 1
+  br i1 %won, label %do, label %lost
+lost:
+  br label %look
+do:
+  call void %fn(ptr %desc, ptr %slots, i64 %part, i64 %parts)
+  %old = atomicrmw add ptr @p_done, i64 1 seq_cst
+  br label %did
+did:
+  %w3 = load atomic i64, ptr @p_word acquire, align 8
+  br label %look
+end:
+  ret void
+}
+
+define internal ptr @worker(ptr %first) {
+entry:
+  %boxed = alloca ptr
+  store ptr %first, ptr %boxed
+  %g0 = load i64, ptr %boxed
+  br label %wait
+wait:
+  %last = phi i64 [%g0, %entry], [%gen, %job]
+  br label %spin
+spin:
+  %i = phi i64 [0, %wait], [%i2, %again], [0, %awake]
+  %w = load atomic i64, ptr @p_word acquire, align 8
+  %gen = lshr i64 %w, 32
+  %new = icmp ne i64 %gen, %last
+  br i1 %new, label %job, label %pause
+pause:
+  call void @spin_pause()
+  %i2 = add i64 %i, 1
+  %long = icmp ugt i64 %i2, 3000
+  br i1 %long, label %sleep, label %again
+again:
+  br label %spin
+sleep:
+  call i32 @pthread_mutex_lock(ptr @p_mutex)
+  %s = atomicrmw add ptr @p_sleepers, i64 1 seq_cst
+  br label %check
+check:
+  %w2 = load atomic i64, ptr @p_word seq_cst, align 8
+  %gen2 = lshr i64 %w2, 32
+  %still = icmp eq i64 %gen2, %last
+  br i1 %still, label %block, label %awake
+block:
+  call i32 @pthread_cond_wait(ptr @p_cond, ptr @p_mutex)
+  br label %check
+awake:
+  %s2 = atomicrmw sub ptr @p_sleepers, i64 1 seq_cst
+  call i32 @pthread_mutex_unlock(ptr @p_mutex)
+  br label %spin
+job:
+  call void @work(i64 %gen)
+  br label %wait
+}
+
+define internal void @serial(ptr %fn, ptr %desc, ptr %slots, i64 %parts) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i2, %loop]
+  call void %fn(ptr %desc, ptr %slots, i64 %i, i64 %parts)
+  %i2 = add i64 %i, 1
+  %more = icmp slt i64 %i2, %parts
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
+define internal void @pool_run(ptr %fn, ptr %desc, ptr %slots, i64 %parts) {
+entry:
+  %id = alloca [8 x i64]
+  %box = alloca i64
+  %threads = load i64, ptr @p_threads
+  %single = icmp sle i64 %threads, 1
+  %many = icmp ugt i64 %parts, 65535                ; more than the word can count
+  %one = or i1 %single, %many
+  br i1 %one, label %alone, label %lock
+alone:
+  call void @serial(ptr %fn, ptr %desc, ptr %slots, i64 %parts)
+  ret void
+lock:                                              ; a second Python thread finds the pool taken and works alone
+  %pair = cmpxchg ptr @p_busy, i64 0, i64 1 seq_cst seq_cst
+  %free = extractvalue {i64, i1} %pair, 1
+  br i1 %free, label %staff, label %alone
+staff:
+  %have = load i64, ptr @p_workers
+  %need = sub i64 %threads, 1
+  %short = icmp slt i64 %have, %need
+  br i1 %short, label %hire, label %publish
+hire:
+  %w0 = load i64, ptr @p_word
+  %gen0 = lshr i64 %w0, 32
+  store i64 %gen0, ptr %box
+  %gp = load ptr, ptr %box
+  %rc = call i32 @pthread_create(ptr %id, ptr null, ptr @worker, ptr %gp)
+  %failed = icmp ne i32 %rc, 0
+  br i1 %failed, label %publish, label %hired
+hired:
+  %tid = load ptr, ptr %id
+  call i32 @pthread_detach(ptr %tid)
+  %h2 = add i64 %have, 1
+  store i64 %h2, ptr @p_workers
+  br label %staff
+publish:
+  store ptr %fn, ptr @p_fn
+  store ptr %desc, ptr @p_desc
+  store ptr %slots, ptr @p_slots
+  store atomic i64 0, ptr @p_done seq_cst, align 8
+  %w = load i64, ptr @p_word
+  %g = lshr i64 %w, 32
+  %g1 = add i64 %g, 1
+  %gen = and i64 %g1, 4294967295
+  %gen32 = shl i64 %gen, 32
+  %parts16 = shl i64 %parts, 16
+  %word = or i64 %gen32, %parts16
+  store atomic i64 %word, ptr @p_word seq_cst, align 8
+  %sl = load atomic i64, ptr @p_sleepers seq_cst, align 8
+  %asleep = icmp sgt i64 %sl, 0
+  br i1 %asleep, label %wake, label %own
+wake:
+  call i32 @pthread_mutex_lock(ptr @p_mutex)
+  call i32 @pthread_cond_broadcast(ptr @p_cond)
+  call i32 @pthread_mutex_unlock(ptr @p_mutex)
+  br label %own
+own:
+  call void @work(i64 %gen)
+  br label %join
+join:
+  %i = phi i64 [0, %own], [%i2, %more]
+  %d = load atomic i64, ptr @p_done acquire, align 8
+  %all = icmp sge i64 %d, %parts
+  br i1 %all, label %done, label %relax
+relax:
+  call void @spin_pause()
+  %i2 = add i64 %i, 1
+  %much = icmp ugt i64 %i2, 10000
+  br i1 %much, label %yield, label %more0
+yield:
+  call i32 @sched_yield()
+  br label %more0
+more0:
+  br label %more
+more:
+  br label %join
+done:
+  store atomic i64 0, ptr @p_busy seq_cst, align 8
+  ret void
+}
+
+define void @strided_set_threads(i64 %n) {
+  store i64 %n, ptr @p_threads
+  ret void
+}
+; in the child of a fork the workers do not exist
+define void @strided_after_fork() {
+  store i64 0, ptr @p_workers
+  store i64 0, ptr @p_busy
+  store i64 0, ptr @p_sleepers
+  store ptr null, ptr @r_first                       ; nor do the kernels that other threads were running
+  store ptr null, ptr @r_last
+  call i32 @pthread_mutex_init(ptr @p_mutex, ptr null)
+  call i32 @pthread_cond_init(ptr @p_cond, ptr null)
+  ret void
+}
+"""
