@@ -190,6 +190,8 @@ def test_threads_and_missing_file(tmp_path):
         ("torch.addmm(w[:4], x, x.t())", 2 * 4 * 4 * 8 + 16),
         ("torch.bmm(x[None], x.t()[None])", 2 * 4 * 4 * 8),
         ("x * 2 + 1", 64),
+        ("torch.add(x, x, alpha=3)", 64),
+        ("x.clone().sub_(x, alpha=3)", 64),
         ("x > 0", 0),
         ("x.clone()", 0),
         ("torch.cat([x, x])", 0),
@@ -249,7 +251,7 @@ def test_a_call_into_library_code_shows_what_it_returned(tmp_path):
     report, _ = annotate(write(tmp_path, "import torch\nnet = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.LayerNorm(8), torch.nn.Tanh(), torch.nn.Linear(8, 2))\ny = net(torch.ones(3, 4))\n"))
     operators = line_with(report, "y = net(")["operators"]
     assert {tuple(o["returned"]["shape"]) for o in operators if o.get("in_library")} == {(3, 2)}
-    from strided.lens.annotate import folded_summary
+    from strided.lens.wording import folded_summary
 
     merged = [o for o in folded_summary(operators) if "operators" in o["operator"]]
     assert [o["shape"] for o in merged] == [[3, 2]]

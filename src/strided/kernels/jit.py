@@ -155,21 +155,11 @@ def _link(blob: bytes, symbols: tuple[str, ...]) -> tuple[int, ...]:
         _lljit = llvm.create_lljit_compiler(suppress_errors=True)
     _count += 1
     library = llvm.JITLibraryBuilder().add_object_img(blob).add_current_process()
-    for name, address in _runtime.items():
-        library.import_symbol(name, address)
     for symbol in symbols:
         library.export_symbol(symbol)
     tracker = library.link(_lljit, f"strided{_count}")
     _trackers.append(tracker)
     return tuple(tracker[s] for s in symbols)
-
-
-_runtime: dict[str, int] = {}
-
-
-def export_runtime(symbols: dict[str, int]) -> None:
-    """Makes the native runtime's functions callable by name from every kernel."""
-    _runtime.update(symbols)
 
 
 # ---- the cache on disk ------------------------------------------------------------------------------------------------

@@ -153,15 +153,12 @@ class PlanCache(dict):
 
 
 _plan_caches: weakref.WeakSet[PlanCache] = weakref.WeakSet()
-_on_threads_change: list[Any] = []
 
 
 def clear_plans() -> None:
     """Empties every table of plans: something that they were made for has changed."""
     for cache in list(_plan_caches):
         cache.clear()
-    for callback in _on_threads_change:
-        callback()
 
 
 def get_num_threads() -> int:

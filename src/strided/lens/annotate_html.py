@@ -7,7 +7,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from .annotate import VERDICTS, bytes_text, flops_text, folded_summary, shape_text, strides_text, verdict_text
+from .wording import VERDICTS, bytes_text, flops_text, folded_summary, shape_text, strides_text, verdict_text
 
 _STYLE = """
 :root { --ink:#1d2430; --soft:#6a7485; --paper:#fff; --line:#e4e8ee; --card:#f6f8fa; --view:#12805c; --copy:#a65f00; --new:#1f5fbf; --place:#8a3ab9; --bad:#c0262d; }

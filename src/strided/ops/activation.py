@@ -6,13 +6,8 @@ from typing import Any
 
 from .. import dtypes
 from ..kernels import expr as E
-from .elementwise import Pointwise
+from .elementwise import Pointwise, with_flops
 from .table import TABLE, operator
-
-
-def _with_flops(op):
-    return lambda args, kwargs, result: op.flops * result.numel()
-
 
 # ---- expressions -----------------------------------------------------------------------------------------------------------------------
 
@@ -75,7 +70,7 @@ def _activation(name, op, *, defaults=(), **facts):
     """An activation whose options are numbers: `name(input, *options, inplace=False)`."""
     names = [n for n, _ in defaults]
 
-    @operator(name, flops=_with_flops(op), **{**_nn, **facts})
+    @operator(name, flops=with_flops(op), **{**_nn, **facts})
     def call(input, *args, inplace=False, **kwargs):
         if len(args) > len(names):
             inplace, args = args[len(names)], args[: len(names)]
@@ -114,14 +109,14 @@ selu = _activation("selu", _selu)
 celu = _activation("celu", _celu, defaults=(("alpha", 1.0),))
 
 
-@operator("elu", flops=_with_flops(_elu), **_nn)
+@operator("elu", flops=with_flops(_elu), **_nn)
 def elu(input, alpha=1.0, inplace=False):
     """x where positive, alpha * (exp(x) - 1) elsewhere."""
     options = (float(alpha), 1.0, 1.0)
     return _elu.into(input, *options) if inplace else _elu(input, *options)
 
 
-@operator("prelu", flops=_with_flops(_prelu), method=True, function=True)
+@operator("prelu", flops=with_flops(_prelu), method=True, function=True)
 def prelu(input, weight):
     """x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""
     if weight.numel() != 1:

@@ -45,7 +45,7 @@ class Pointwise:
     "compare" (bool), "bool" (bool, operands used as they are). node: the autograd node class's name, or None where nothing is to be recorded.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any], arity: int, kind: str = "promote", node: str | None = None, result: Callable[[Any], Any] | None = None):
+    def __init__(self, name: str, function: Callable[..., Any], arity: int, kind: str = "promote", node: str | None = None):
         self.name, self.arity, self.kind, self.node_name = name, arity, kind, node
         self.expr = E.trace(function, arity)
         self.flops = E.flops(self.expr)
@@ -260,7 +260,7 @@ class Pointwise:
         renumbered = _renumber(expression, {k: place for place, k in enumerate(used)})
         label = f"{self.name}_backward"
         operator = Pointwise(label, lambda *a: renumbered, len(used), "promote", node=(self.node_name or "").removesuffix("Backward0") + "Backward")
-        operator.entry = Entry(label, pointwise=True, flops=lambda args, kwargs, result: operator.flops * result.numel() if result.dtype.is_floating_point else 0)
+        operator.entry = Entry(label, pointwise=True, flops=with_flops(operator))
         return operator, tuple(-1 if k == n else n if k == n + 1 else k for k in used)
 
     def recipe(self, wanted: int) -> Recipe:
@@ -285,6 +285,11 @@ def _substitute(expression, old, new):
         return found
 
     return visit(expression)
+
+
+def with_flops(op: Pointwise) -> Callable[[tuple, dict, Any], int]:
+    """FLOPs of a pointwise operator for its entry: its expression's, an element; none where the result is of integers."""
+    return lambda args, kwargs, result: 0 if result.dtype.kind in ("int", "uint") else op.flops * result.numel()
 
 
 def _substitute_params(expression, replacements: dict):
@@ -427,7 +432,7 @@ def pointwise(
         op.gradient = lambda i: gradient[i]
     op.rounds = arity == 2 and name not in ("mul", "true_divide")  # PyTorch multiplies and divides 16-bit tensors by numbers in float32
     entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc or function.__doc__, module=__name__)
-    entry.flops = lambda args, kwargs, result: 0 if result.dtype.kind in ("int", "uint") else op.flops * result.numel()
+    entry.flops = with_flops(op)
     entry.call = _unary(op, entry) if arity == 1 else _binary(op, entry) if arity == 2 else _nary(op, entry)
     entry.call.__name__ = entry.call.__qualname__ = name
     entry.call.__doc__ = entry.doc
@@ -594,4 +599,4 @@ def _inplace(op: Pointwise, entry: Entry):
     TABLE[name] = inner
 
 
-__all__ = ["Pointwise", "assign", "check_overlap", "fit", "pointwise", "self_copy", "sum_to", "wrap"]
+__all__ = ["Pointwise", "assign", "check_overlap", "fit", "pointwise", "self_copy", "sum_to", "with_flops", "wrap"]

@@ -1,20 +1,8 @@
-"""NumPy's view of a tensor and back, for the operators that are left to NumPy (sorting, order statistics, searches). Loaded when one is first used."""
+"""Short forms of the border to NumPy (arrays.py), for the operators that are left to NumPy (sorting, order statistics, searches). Loaded when one is first used."""
 from __future__ import annotations
 
+from ..arrays import array_of as array
 from ..tensor import Spec, Tensor, empty
-
-
-def array(t: Tensor):
-    """A NumPy array over the memory of a cpu tensor: same shape, strides and (through ml_dtypes) dtype."""
-    import numpy
-
-    spec = t.spec
-    if spec.is_meta:
-        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    if spec.numel == 0:
-        return numpy.empty(spec.shape, spec.dtype.numpy)
-    strides = [s * spec.itemsize for s in spec.strides]
-    return numpy.ndarray(tuple(spec.shape), spec.dtype.numpy, buffer=memoryview(t.mem), offset=t.ptr - t.mem.data, strides=strides)
 
 
 def wide(t: Tensor):

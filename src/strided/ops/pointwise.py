@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
+from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..kernels import expr as E
 from ..tensor import Tensor
-from .elementwise import Pointwise, pointwise
-from .table import TABLE, operator
+from .elementwise import Pointwise, pointwise, with_flops
+from .table import TABLE, Entry, operator
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------------
 
@@ -138,10 +139,12 @@ _addcmul = Pointwise("addcmul", lambda x, a, b, v: x + v * a * b, 4, node="Addcm
 _addcdiv = Pointwise("addcdiv", lambda x, a, b, v: x + v * a / b, 4, node="Addcdiv")
 
 
-def _scaled(name: str, plain: str, op: Pointwise):
+def _scaled(name: str, op: Pointwise):
     """add and sub: `alpha` multiplies the second operand. Without it the call is the plain operator's."""
     entry = TABLE[name]
     fast, fast_ = entry.call, entry.inplace
+    op.entry = Entry(name, pointwise=True, flops=with_flops(op))
+    into = Entry(name + "_", pointwise=True, writes=True, inplace_form=True, flops=with_flops(op))
 
     def call(input, other, *, alpha=1, out=None):
         if alpha == 1:
@@ -154,6 +157,8 @@ def _scaled(name: str, plain: str, op: Pointwise):
         if alpha == 1:
             return fast_(input, other)
         _check_alpha(input, other, alpha)
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked_call(into, op.into, (input, other, alpha), {})
         return op.into(input, other, alpha)
 
     return fast, call, inplace
@@ -180,7 +185,7 @@ def _write(name, out, result):
 
 
 for _name, _op in (("add", _add_scaled), ("sub", _sub_scaled)):
-    _fast, _call, _in = _scaled(_name, _name, _op)
+    _fast, _call, _in = _scaled(_name, _op)
     _entry = TABLE[_name]
     _call.__name__ = _call.__qualname__ = _name
     _in.__name__ = _in.__qualname__ = _name + "_"
@@ -256,11 +261,7 @@ def float_power_(input, exponent):
     return _pow.into(input, TABLE["to"].call(exponent, dtypes.float64) if isinstance(exponent, Tensor) else float(exponent))
 
 
-def _with_flops(op):
-    return lambda args, kwargs, result: 0 if result.dtype.kind in ("int", "uint") else op.flops * result.numel()
-
-
-@operator("div", aliases=("divide",), flops=_with_flops(_true_div), out=True)
+@operator("div", aliases=("divide",), flops=with_flops(_true_div), out=True)
 def div(input, other, *, rounding_mode=None):
     """input / other, elementwise with broadcasting. rounding_mode: None (true division), "trunc" or "floor"."""
     if rounding_mode is None:
@@ -276,7 +277,7 @@ def div(input, other, *, rounding_mode=None):
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-@operator("div_", function=False, aliases=("divide_",), flops=_with_flops(_true_div))
+@operator("div_", function=False, aliases=("divide_",), flops=with_flops(_true_div))
 def div_(input, other, *, rounding_mode=None):
     """In-place form of `div`."""
     if rounding_mode is None:
@@ -474,19 +475,19 @@ def clamp_max(input, max):
     return _clamp_max(input, *_as_operands(max))
 
 
-@operator("lerp", inplace=True, out=True, flops=_with_flops(_lerp))
+@operator("lerp", inplace=True, out=True, flops=with_flops(_lerp))
 def lerp(input, end, weight):
     """input + weight * (end - input); weight a number or a tensor."""
     return _lerp(input, end, *_as_operands(weight))
 
 
-@operator("addcmul", inplace=True, out=True, flops=_with_flops(_addcmul))
+@operator("addcmul", inplace=True, out=True, flops=with_flops(_addcmul))
 def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     return _addcmul(input, tensor1, tensor2, *_as_operands(value))
 
 
-@operator("addcdiv", inplace=True, out=True, flops=_with_flops(_addcdiv))
+@operator("addcdiv", inplace=True, out=True, flops=with_flops(_addcdiv))
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2."""
     if not dtypes.result_type(input, tensor1, tensor2).is_floating_point:
@@ -515,7 +516,7 @@ def logit(input, eps=None):
 # ---- Python's operators ---------------------------------------------------------------------------------------------------------------------
 
 
-def _dunder(name: str, target, reflected=None, swap=False):
+def _dunder(name: str, target, reflected=None):
     def forward(self, other):
         try:
             return target(self, other)
@@ -543,7 +544,7 @@ def _install_dunders() -> None:
     call = {name: entry.call for name, entry in TABLE.items()}
     for name, op, fast in (("add", "add", Tensor.__add__), ("sub", "sub", Tensor.__sub__), ("mul", "mul", call["mul"]), ("truediv", "true_divide", call["true_divide"])):
         _fast_dunder(name, fast, call[op])
-        setattr(Tensor, f"__i{name}__", _inplace_dunder({"truediv": call["div_"]}.get(name, call[op + "_"] if op + "_" in call else call["div_"])))
+        setattr(Tensor, f"__i{name}__", _inplace_dunder(call["div_" if name == "truediv" else op + "_"]))
     plain = "floordiv:floor_divide mod:remainder pow:pow and:bitwise_and or:bitwise_or xor:bitwise_xor lshift:bitwise_left_shift rshift:bitwise_right_shift"
     for name, op in (pair.split(":") for pair in plain.split()):
         _dunder(name, call[op], call[op])
@@ -564,7 +565,7 @@ def _fast_dunder(name, fast, swapped):
         return swapped(other, self)
 
     # The eager function itself is the method: one Python call less. It raises TypeError for what it cannot take, where Python would try the
-    # other operand's reflected method; NumPy arrays and the like are the one case where that matters, and they are refused with the way out.
+    # other operand's reflected method.
     setattr(Tensor, f"__{name}__", fast)
     setattr(Tensor, f"__r{name}__", backward)
 
