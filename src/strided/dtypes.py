@@ -66,7 +66,7 @@ dtype = DType  # its public name: pickles and documentation find the class under
 
 _ALL: dict[str, DType] = {}
 # The native runtime's number for a format it can read element by element (kernels/runtime_ir.py).
-_CODES = {name: code for code, name in enumerate("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 uint16 uint32 uint64".split())}
+_CODES = {name: code for code, name in enumerate("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 uint16 uint32 uint64 complex32 complex64 complex128".split())}
 
 
 def _define(name, abbr, bits, kind, format=None, limits=None, signed=True, compute=None):

@@ -54,6 +54,7 @@ declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyLong_FromUnsignedLongLong(i64)
 declare ptr @PyBool_FromLong(i64)
 declare ptr @PyFloat_FromDouble(double)
+declare ptr @PyComplex_FromDoubles(double, double)
 declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_Clear()
@@ -301,7 +302,7 @@ define internal double @half_value(i16 %h) {
 # code -> (IR type, how its Python object is made); the codes are `DType.code`
 _SCALARS = [
     ("i8", "bool"), ("i8", "u"), ("i8", "s"), ("i16", "s"), ("i32", "s"), ("i64", "s"), ("i16", "half"), ("i16", "bfloat"), ("float", "f"), ("double", "d"),
-    ("i16", "u"), ("i32", "u"), ("i64", "u64"),
+    ("i16", "u"), ("i32", "u"), ("i64", "u64"), ("i16", "complex"), ("float", "complex"), ("double", "complex"),
 ]
 
 
@@ -320,6 +321,11 @@ def _scalar_reader() -> str:
             lines.append(f"  %o{code} = call ptr @PyLong_FromLongLong(i64 {word})")
         elif kind == "u64":
             lines.append(f"  %o{code} = call ptr @PyLong_FromUnsignedLongLong(i64 %v{code})")
+        elif kind == "complex":  # two numbers of the type, one behind the other
+            widen = {"i16": "call double @half_value(i16 {})", "float": "fpext float {} to double", "double": "fadd double {}, -0.0"}[type]
+            lines += [f"  %p{code} = getelementptr {type}, ptr %p, i64 1", f"  %i{code} = load {type}, ptr %p{code}, align 1"]
+            lines += [f"  %x{code} = {widen.format(f'%v{code}')}", f"  %y{code} = {widen.format(f'%i{code}')}"]
+            lines.append(f"  %o{code} = call ptr @PyComplex_FromDoubles(double %x{code}, double %y{code})")
         else:
             if kind == "half":
                 lines.append(f"  %d{code} = call double @half_value(i16 %v{code})")
