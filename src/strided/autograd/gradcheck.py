@@ -1,4 +1,7 @@
-"""`gradcheck` and `gradgradcheck`: backward functions against central differences. For tests; element by element, hence slow."""
+"""`gradcheck` and `gradgradcheck`: backward functions against central differences. For tests: element by element, hence slow, or along random directions.
+
+A complex tensor counts as its real and its imaginary parts, and its gradient as the gradients of both: PyTorch's convention.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +43,13 @@ def gradcheck(
 ) -> bool:
     """Compares the gradients of `func(*inputs)` for inputs that require grad with central differences of step `eps`.
 
-    Inputs should be float64: the default tolerances expect its precision. fast_mode is accepted and ignored: the whole Jacobian is always compared. Returns True;
-    raises GradcheckError, or returns False where `raise_exception` is off.
+    Inputs should be float64 or complex128: the default tolerances expect their precision. fast_mode compares one random direction of each input with one of each
+    output, instead of the whole Jacobian. Returns True; raises GradcheckError, or returns False where `raise_exception` is off.
     """
     if check_forward_ad or check_batched_forward_grad:
         raise NotImplementedError("gradcheck: forward-mode derivatives (check_forward_ad) do not exist here; check the backward pass")
     try:
-        _check(func, _tensors(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad)
+        _check(func, _tensors(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad, fast_mode)
     except GradcheckError:
         if raise_exception:
             raise
@@ -54,15 +57,13 @@ def gradcheck(
     return True
 
 
-def _check(func, inputs, eps, atol, rtol, nondet_tol, check_undefined) -> None:
+def _check(func, inputs, eps, atol, rtol, nondet_tol, check_undefined, fast) -> None:
     variables = [x for x in inputs if _differentiable(x)]
     if not variables:
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
     for place, x in enumerate(inputs):
         if _differentiable(x):
-            if x.dtype.is_complex:
-                raise NotImplementedError("gradcheck: complex inputs are not supported; check the real and the imaginary part as two real inputs")
-            if x.dtype.name != "float64":
+            if x.dtype.name not in ("float64", "complex128"):
                 warnings.warn(
                     f"Input #{place} requires gradient and is not a double precision floating point or complex. This check will likely fail if all the inputs "
                     "are not of double precision floating point or complex. ",
@@ -77,10 +78,13 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol, check_undefined) -> None:
     if not outputs:
         _expect_zero(func, inputs, variables, eps)
         return
-    for o in range(len(outputs)):
+    for o, out in enumerate(outputs):
+        if fast:
+            _check_directions(func, inputs, variables, o, out, eps, atol, rtol)
+            continue
         numerical = _numerical(func, inputs, variables, o, eps)
-        analytical = _analytical(outputs[o], variables)
-        again = _analytical(outputs[o], variables)
+        analytical = _analytical(out, variables)
+        again = _analytical(out, variables)
         for i, (a, n, b) in enumerate(zip(analytical, numerical, again)):
             _compare(a, n, i, o, atol, rtol)
             if abs(a - b).max(initial=0.0) > nondet_tol:
@@ -96,44 +100,94 @@ def _array(t: Tensor):
     return t.detach().numpy()
 
 
-def _numerical(func, inputs, variables, place: int, eps: float) -> list:
-    """Central differences: for each variable an array [elements of the variable, elements of output `place`]."""
+def _parts(t: Tensor) -> list:
+    """The tensor's memory as real arrays: itself, or its real and its imaginary parts."""
+    values = _array(t)
+    return [values.real, values.imag] if t.dtype.is_complex else [values]
+
+
+def _flat(t: Tensor):
+    """A copy of the tensor's real numbers, in one dimension."""
     import numpy as np
 
-    def output():
-        outs = [out for out in _tensors(func(*inputs)) if isinstance(out, Tensor) and out.dtype.is_floating_point]  # with grad mode on: func may take gradients itself
-        return np.array(_array(outs[place]), dtype=np.float64).reshape(-1)
+    return np.concatenate([np.array(part, dtype=np.float64).reshape(-1) for part in _parts(t)])
+
+
+def _output(func, inputs, place: int):
+    """The real numbers of output `place`, with grad mode on: func may take gradients itself."""
+    return _flat([out for out in _tensors(func(*inputs)) if isinstance(out, Tensor) and (out.dtype.is_floating_point or out.dtype.is_complex)][place])
+
+
+def _numerical(func, inputs, variables, place: int, eps: float) -> list:
+    """Central differences: for each variable an array [numbers of the variable, numbers of output `place`]."""
+    import numpy as np
 
     found = []
     for x in variables:
-        values = _array(x)  # shares the memory of x
         rows = []
-        for index in np.ndindex(*values.shape):
-            original = values[index].item()
-            values[index] = original + eps
-            above = output()
-            values[index] = original - eps
-            below = output()
-            values[index] = original
-            rows.append((above - below) / (2 * eps))
-        found.append(np.array(rows).reshape(values.size, -1))
+        for values in _parts(x):  # shares the memory of x
+            for index in np.ndindex(*values.shape):
+                original = values[index].item()
+                values[index] = original + eps
+                above = _output(func, inputs, place)
+                values[index] = original - eps
+                below = _output(func, inputs, place)
+                values[index] = original
+                rows.append((above - below) / (2 * eps))
+        found.append(np.array(rows).reshape(len(rows), -1))
     return found
 
 
 def _analytical(out: Tensor, variables) -> list:
-    """The same arrays from backward passes, one an element of the output."""
+    """The same arrays from backward passes, one a number of the output."""
     import numpy as np
 
     columns: list[list] = [[] for _ in variables]
-    for index in np.ndindex(*out.shape):
-        seed = empty(out.shape, out.dtype, out.device).zero_()
-        _array(seed)[index] = 1
-        grads = engine.grad(out, variables, seed, retain_graph=True, allow_unused=True)
-        for column, grad, x in zip(columns, grads, variables):
-            if grad is not None and grad.shape != x.shape:
-                raise GradcheckError("Analytical gradient has incorrect size")
-            column.append(np.zeros(x.numel()) if grad is None else np.array(_array(grad), dtype=np.float64).reshape(-1))
-    return [np.array(column).reshape(len(column), x.numel()).T for column, x in zip(columns, variables)]
+    for part in range(1 + out.dtype.is_complex):
+        for index in np.ndindex(*out.shape):
+            seed = empty(out.shape, out.dtype, out.device).zero_()
+            _parts(seed)[part][index] = 1
+            for column, grad in zip(columns, _gradients(out, variables, seed)):
+                column.append(grad)
+    return [np.array(column).reshape(len(column), -1).T if column else np.zeros((len(_flat(x)), 0)) for column, x in zip(columns, variables)]
+
+
+def _gradients(out: Tensor, variables, seed: Tensor) -> list:
+    """The real numbers of the gradient of each variable; zeros where there is none."""
+    import numpy as np
+
+    found = []
+    for grad, x in zip(engine.grad(out, variables, seed, retain_graph=True, allow_unused=True), variables):
+        if grad is not None and grad.shape != x.shape:
+            raise GradcheckError("Analytical gradient has incorrect size")
+        found.append(np.zeros(len(_flat(x))) if grad is None else _flat(grad))
+    return found
+
+
+def _check_directions(func, inputs, variables, o: int, out: Tensor, eps: float, atol: float, rtol: float) -> None:
+    """One number a variable in place of its Jacobian: a random direction of the output times the Jacobian times a random direction of the variable."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    seed = empty(out.shape, out.dtype, out.device)
+    for part in _parts(seed):
+        part[...] = random.uniform(size=part.shape)
+    towards = _flat(seed)
+    for i, (x, gradient) in enumerate(zip(variables, _gradients(out, variables, seed))):
+        parts = _parts(x)
+        original = [part.copy() for part in parts]
+        direction = [random.standard_normal(part.shape) for part in parts]
+        length = np.sqrt(sum((d * d).sum() for d in direction)) or 1.0
+        moved = []
+        for step in (eps, -eps):
+            for part, before, d in zip(parts, original, direction):
+                part[...] = before + step * (d / length)
+            moved.append(_output(func, inputs, o))
+        for part, before in zip(parts, original):
+            part[...] = before
+        numerical = towards @ (moved[0] - moved[1]) / (2 * eps)
+        analytical = gradient @ np.concatenate([(d / length).reshape(-1) for d in direction])
+        _compare(analytical, numerical, i, o, atol * max(1.0, towards.sum()), rtol)  # errors of single numbers add up
 
 
 def _compare(analytical, numerical, i: int, o: int, atol: float, rtol: float) -> None:
@@ -145,7 +199,7 @@ def _compare(analytical, numerical, i: int, o: int, atol: float, rtol: float) ->
 
 def _expect_zero(func, inputs, variables, eps) -> None:
     for place, out in enumerate(_tensors(func(*inputs))):
-        if isinstance(out, Tensor) and out.dtype.is_floating_point:
+        if isinstance(out, Tensor) and (out.dtype.is_floating_point or out.dtype.is_complex):
             for array in _numerical(func, inputs, variables, place, eps):
                 if array.any():
                     raise GradcheckError("Numerical gradient for function expected to be zero")
@@ -193,7 +247,8 @@ def gradgradcheck(
         grad_outputs = []
         for out in outputs:
             seed = empty(out.shape, out.dtype, out.device)
-            _array(seed)[...] = random.standard_normal(out.shape)
+            for part in _parts(seed):
+                part[...] = random.standard_normal(out.shape)
             grad_outputs.append(seed.requires_grad_())
     grad_outputs = _tensors(grad_outputs)
     count = len(inputs)
@@ -204,4 +259,4 @@ def gradgradcheck(
         grads = engine.grad(outs, [x for x in xs if _differentiable(x)], seeds, create_graph=True, allow_unused=True)
         return tuple(grad for grad in grads if grad is not None)
 
-    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad)
+    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, fast_mode=fast_mode)
