@@ -54,10 +54,6 @@ _group(_COMPLEX, "keep real and imaginary parts in two tensors, or in a last dim
 _group(_COMPLEX, "use numpy.fft on x.numpy(), or a convolution whose filters are sines and cosines", "fft stft istft")
 _group(_COMPLEX, "use numpy.fft on x.numpy(), or a convolution whose filters are sines and cosines", "stft istft", "torch.Tensor.")
 _group("eigenvalues of a general matrix are complex numbers", "use linalg.eigh for a symmetric matrix, numpy.linalg.eig otherwise", "linalg.eig linalg.eigvals")
-_group(
-    "windows belong to Fourier transforms, which are not here", "write it in cos, or use numpy.hanning, numpy.hamming, numpy.blackman, numpy.kaiser",
-    "signal hann_window hamming_window blackman_window bartlett_window kaiser_window",
-)  # fmt: skip
 
 # ---- programs as data ----------------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ from . import (
     special,
     table,
     variants,
+    windows,
 )
 from .table import TABLE
 
