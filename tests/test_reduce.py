@@ -116,3 +116,10 @@ def test_errors(x, call, kind, message):
 def test_meta(x):
     m = x.to("meta")
     assert m.sum(1).is_meta and m.sum(1).shape == (2,) and m.max(0).indices.dtype == torch.int64 and m.cumsum(0).shape == (2, 3)
+
+
+def test_aminmax_of_no_rows_records():
+    x = torch.zeros(2, 0, 3, requires_grad=True)
+    low, high = torch.aminmax(x, dim=0)
+    (low.sum() + high.sum()).backward()
+    assert low.shape == (0, 3) and x.grad.shape == (2, 0, 3)

@@ -303,7 +303,8 @@ amin = operator("amin", out=True, flops=lambda *_: 0)(_extremes("amin", _min))
 @operator("aminmax", out=True, flops=lambda *_: 0)
 def aminmax(input, *, dim=None, keepdim=False):
     """(smallest, largest) of all elements, or along `dim`, as a named tuple (min, max)."""
-    if tracking(input) and input.numel():
+    if tracking(input) and (input.numel() or dim is not None):
+        _check_nonempty("aminmax", input, dims_of(dim, input.ndim), dim)
         over = () if dim is None else dim
         return TYPES["aminmax"]((amin(input, over, keepdim), amax(input, over, keepdim)))
     dims = dims_of(dim, input.ndim)

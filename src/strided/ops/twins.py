@@ -33,24 +33,32 @@ def _fresh(view: Any) -> Any:
     return clone(view, memory_format=contiguous_format)
 
 
-for _name in "alias as_strided diagonal expand narrow permute select slice split split_with_sizes squeeze t transpose unbind unfold unsqueeze view".split():
+for _name in "alias as_strided diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unfold unsqueeze view".split():
     _copy_of(_name)
-TABLE["narrow_copy"].method = True
+
+
+@operator("narrow_copy", moves=True, reason=lambda inputs, outputs, args, kwargs: "narrow_copy copies; narrow is a view")
+def narrow_copy(input, dim, start, length):
+    """`narrow`, with the result in memory of its own."""
+    shape = check_tensor("narrow_copy", input).shape
+    if isinstance(dim, int) and shape and dim >= len(shape):  # PyTorch checks this operator's arguments apart from narrow's
+        raise RuntimeError(f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false. (a tensor of {len(shape)} dimensions has no dimension {dim})")
+    if isinstance(length, int) and length < 0:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim] if shape else 1}).")
+    return _fresh(TABLE["narrow"].call(input, dim, start, length))
 
 # ---- *_scatter -----------------------------------------------------------------------------------------------------------------
 
 
-def _scatter(name: str, node_name: str, window: Callable[..., Any]) -> Any:
-    """The operator `name(input, src, *where)`: input with `window(input, *where)` replaced by src."""
+def _scatter(name: str, node_name: str, window: Callable[..., Any], gradient: Callable[..., Any] | None = None) -> Any:
+    """The operator `name(input, src, *where)`: input with `window(input, *where)` replaced by src. `gradient` stands in for the one that follows from that."""
 
     def apply(node, g):
-        if window is as_strided:  # strides of the result's memory, not of an expanded gradient's
-            g = TABLE["contiguous"].call(g)
         part = window(g, *node.where)
         rest = scattered(g, TABLE["zeros_like"].call(part), *node.where) if node.needs[0] else None
         return rest, clone(part) if node.needs[1] else None
 
-    node_class = backward(node_name)(apply)
+    node_class = backward(node_name)(gradient or apply)
 
     def scattered(input, src, *where):
         out = self_copy(check_tensor(name, input))
@@ -69,7 +77,17 @@ def _scatter(name: str, node_name: str, window: Callable[..., Any]) -> Any:
 _select_scatter = _scatter("select_scatter", "SelectScatter", select)
 _slice_scatter = _scatter("slice_scatter", "SliceScatter", slice_)
 _diagonal_scatter = _scatter("diagonal_scatter", "DiagonalScatter", diagonal)
-_as_strided_scatter = _scatter("as_strided_scatter", "AsStridedScatter", as_strided)
+
+
+def _as_strided_gradient(node, g):
+    """As in PyTorch, input takes the gradient of what lies in the window and src takes it, too."""
+    g = TABLE["contiguous"].call(g)  # strides of the result's memory, not of an expanded gradient's
+    part = as_strided(g, *node.where)
+    rest = _as_strided_scatter(TABLE["zeros_like"].call(g), part, *node.where) if node.needs[0] else None
+    return rest, clone(part) if node.needs[1] else None
+
+
+_as_strided_scatter = _scatter("as_strided_scatter", "AsStridedScatter", as_strided, _as_strided_gradient)
 
 
 @operator("select_scatter", moves=True)
@@ -94,7 +112,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """input with the window of `as_strided` replaced by `src`.
 
-    The gradient of `input` is zero in the window and passes everywhere else (PyTorch 2.13 returns the opposite).
+    The gradient is PyTorch's: `input` takes it inside the window (whose values came from `src`) and none outside, the opposite of what the values say.
     """
     input = TABLE["contiguous"].call(input)
     return _as_strided_scatter(input, src, size, stride, storage_offset)
