@@ -19,13 +19,18 @@ IR = {"bool": "i1", "weak int": "i64", "weak float": "double", "float32": "float
 MEMORY = {**IR, "bool": "i8", "float16": "half", "bfloat16": "i16"}
 ITEMSIZE = {"bool": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
             **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)}}
+# A complex element is two numbers of PARTS, real then imaginary; in flight its Value's text is that pair of texts.
+PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
+COMPLEX = ("complex64", "complex128")
+MEMORY.update({name: f"[2 x {MEMORY[part] if part != 'float16' else 'i16'}]" for name, part in PARTS.items()})
+ITEMSIZE.update({name: 2 * ITEMSIZE[part] for name, part in PARTS.items()})
 FLOATS = ("float32", "float64", "weak float")
 SUFFIX = {"float32": "f32", "float64": "f64", "weak float": "f64"}
 
 
 class Value(NamedTuple):
-    """A computed scalar: its text in the IR, its compute type, and the Python number if it is a constant."""
-    text: str
+    """A computed scalar: its text in the IR (a pair of texts for a complex type), its compute type, and the Python number if it is a constant."""
+    text: Any
     type: str
     literal: Any = None
 
@@ -40,13 +45,15 @@ def name_of(dtype) -> str:
 def compute_type(dtype) -> str:
     """The type arithmetic on elements of `dtype` runs in."""
     name = name_of(dtype)
-    return name if name in IR else "float32"
+    return name if name in IR or name in COMPLEX else "complex64" if name in PARTS else "float32"
 
 
 def promote(a: str, b: str, default_float: str = "float32") -> str:
     """The common compute type of two, by PyTorch's rules: bool < integers < floats, and a Python number only decides its kind."""
     if a == b:
         return a
+    if a in COMPLEX or b in COMPLEX:
+        return "complex128" if {a, b} & {"complex128", "float64"} else "complex64"
     if a.startswith("weak") and not b.startswith("weak"):
         a, b = b, a
     if b == "weak float":
@@ -105,6 +112,10 @@ class Formats:
         """The element of `dtype` at `address`, decoded. `extra` is metadata for the access."""
         name = name_of(dtype)
         memory = MEMORY[name]
+        if name in PARTS:  # two loads of neighbours, which LLVM's vectoriser takes for what they are
+            part = PARTS[name]
+            texts = [self.load(part, place, extra).text for place in (address, self.imaginary_place(name, address))]
+            return Value(tuple(texts), compute_type(name))
         raw = self.body(f"load {memory}, ptr {address}, align {ITEMSIZE[name]}{extra}" if name != "float16" or self.half_in_hardware
                         else f"load i16, ptr {address}, align 2{extra}")
         return self.decode(name, raw)
@@ -112,9 +123,25 @@ class Formats:
     def store(self, dtype, value: Value, address: str, extra: str = "") -> None:
         """Stores `value`, converted to `dtype`, at `address`."""
         name = name_of(dtype)
+        if name in PARTS:
+            re, im = self.parts(self.convert(value, compute_type(name)))
+            self.store(PARTS[name], re, address, extra)
+            self.store(PARTS[name], im, self.imaginary_place(name, address), extra)
+            return
         raw = self.encode(name, value)
         memory = "i16" if name == "float16" and not self.half_in_hardware else MEMORY[name]
         self.body.do(f"store {memory} {raw}, ptr {address}, align {ITEMSIZE[name]}{extra}")
+
+    def imaginary_place(self, name: str, address: str) -> str:
+        """Where the imaginary part of the complex element at `address` lies."""
+        return self.body.at(address, str(ITEMSIZE[PARTS[name]]))
+
+    def parts(self, value: Value) -> tuple[Value, Value]:
+        """Real and imaginary part of a Value; 0 for the imaginary part of a real one."""
+        if value.type in COMPLEX:
+            re, im = value.text
+            return Value(re, PARTS[value.type]), Value(im, PARTS[value.type])
+        return value, self.constant(0.0, value.type if value.type in FLOATS else "weak float")
 
     def decode(self, name: str, raw: str) -> Value:
         if name == "bool":
@@ -204,6 +231,13 @@ class Formats:
         source = value.type
         if source == type:
             return value
+        if type in COMPLEX:
+            return Value(tuple([self.convert(part, PARTS[type]).text for part in self.parts(value)]), type)
+        if source in COMPLEX:  # the imaginary part is dropped, but counts for whether the number is 0
+            re, im = self.parts(value)
+            if type != "bool":
+                return self.convert(re, type)
+            return Value(self.body(f"or i1 {self.convert(re, type).text}, {self.convert(im, type).text}"), type)
         if value.literal is not None and not (source in FLOATS and type not in FLOATS):
             return self.constant(value.literal, type)
         ir_from, ir_to, x, b = IR[source], IR[type], value.text, self.body
