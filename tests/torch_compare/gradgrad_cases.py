@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import types
 import warnings
 from collections import Counter
 
@@ -53,10 +54,19 @@ class Program:
     def outputs(self, *leaves):
         replaced = {id(old): new for old, new in zip(self.leaves, leaves)}
         (first, *rest), options = self.rebuilt(self.given, replaced)
-        result = self.op.gradcheck_wrapper(self.function, first, *rest, **options)
+        result = self.speaking(self.op.gradcheck_wrapper)(self.function, first, *rest, **options)
         if self.sample.output_process_fn_grad is not None:
-            result = self.sample.output_process_fn_grad(result)
+            result = self.speaking(self.sample.output_process_fn_grad)(result)
         return tuple(t for t in tensors_in(self.library, result) if t.requires_grad)
+
+    def speaking(self, function):
+        """A function of the operator database whose `torch` is the library."""
+        if self.library is torch:
+            return function
+        names = {**function.__globals__, "torch": self.library}
+        same = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+        same.__kwdefaults__ = function.__kwdefaults__
+        return same
 
     def rebuilt(self, value, replaced):
         if isinstance(value, self.library.Tensor):
