@@ -1,10 +1,13 @@
 """Number formats and devices: one table row a format, promotion between them, finfo and iinfo, the defaults.
 
-Holds what a format is (bits, kind, range), not how it is computed in: kernels refuse the formats they do not know.
+Holds which formats there are (bits, kind, and for floats the `Encoding` that says what the bits mean), not how they are computed in: kernels refuse
+the formats they do not know.
 """
 
 import threading
 from operator import index as as_index
+
+from .encoding import Encoding
 
 _RANKS = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}  # a lower rank gives way to a higher one
 
@@ -13,11 +16,16 @@ class DType:
     """A number format, one object each: compare with `is` or `==`.
 
     Attributes: `name`, `bits` (of one element), `itemsize` (bytes), `kind` ("bool" "uint" "int" "float" "complex"), `abbr`, `format` (the struct
-    letter of the value in memory, or None), `is_floating_point`, `is_complex`, `is_signed`, `compute` (the format arithmetic runs in).
+    letter of the value in memory, or None), `is_floating_point`, `is_complex`, `is_signed`, `compute` (the format arithmetic runs in), `encoding` (what
+    a float's bits mean, an `Encoding`; None for other kinds).
+
+    Formats below eight bits are stored `packed`. Kernels compute with one code a byte: that is a format of its own, `unpacked` (itself for the others),
+    and `stored` leads back.
     """
 
     __slots__ = (
-        "name", "abbr", "bits", "itemsize", "kind", "format", "is_floating_point", "is_complex", "is_signed", "compute", "limits", "code", "_numpy"
+        "name", "abbr", "bits", "itemsize", "kind", "format", "is_floating_point", "is_complex", "is_signed", "compute", "encoding", "code", "_numpy",
+        "packed", "unpacked", "stored",
     )  # fmt: skip
 
     def __new__(cls, *args, **kwargs):
@@ -56,8 +64,16 @@ class DType:
         return found
 
     @property
+    def limits(self) -> tuple[float, float, float, float] | None:
+        """(largest, eps, smallest normal, decimal resolution) of a float."""
+        e = self.encoding
+        return None if e is None else (e.largest, e.eps, e.smallest_normal, e.resolution)
+
+    @property
     def scalar_name(self) -> str:
         """PyTorch's internal name, as it stands in its error messages: Float, Long, BFloat16."""
+        if self.stored is not self:
+            return self.stored.scalar_name
         return _SCALAR_NAMES.get(self.name) or self.name[0].upper() + self.name[1:].replace("int", "Int")
 
 
@@ -66,50 +82,67 @@ dtype = DType  # its public name: pickles and documentation find the class under
 
 _ALL: dict[str, DType] = {}
 # The native runtime's number for a format it can read element by element (kernels/runtime_ir.py).
-_CODES = {name: code for code, name in enumerate("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 uint16 uint32 uint64 complex32 complex64 complex128".split())}
+CODES = {
+    name: code
+    for code, name in enumerate(
+        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 uint16 uint32 uint64 complex32 complex64 complex128 float8_e4m3fn float8_e5m2 "
+        "float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn_bytes float6_e3m2fn_bytes float4_e2m1fn_bytes".split()
+    )
+}
 
 
-def _define(name, abbr, bits, kind, format=None, limits=None, signed=True, compute=None):
-    dtype = object.__new__(DType)
-    dtype.name, dtype.abbr, dtype.bits, dtype.kind, dtype.format = name, abbr, bits, kind, format
-    dtype.itemsize = (bits + 7) // 8
-    dtype.is_floating_point, dtype.is_complex = kind == "float", kind == "complex"
-    dtype.is_signed = signed and kind in ("int", "float", "complex")
-    dtype.limits, dtype._numpy = limits, None
-    dtype.compute = compute or dtype
-    dtype.code = _CODES.get(name, -1)
+def _define(name, abbr, bits, kind, format=None, encoding=None, compute=None):
+    dtype = _new(name, abbr, bits, kind, format, encoding, compute)
+    dtype.packed = bits < 8
+    if dtype.packed:  # its elements one a byte: what kernels see
+        dtype.unpacked = _new(f"{name}_bytes", abbr, bits, kind, None, encoding, compute)
+        dtype.unpacked.stored = dtype
+        if kind != "float":  # integers are kept sign-extended there: bytes like any
+            dtype.unpacked.code = CODES[f"{kind}8"]
     _ALL[name] = dtype
     return dtype
 
 
+def _new(name, abbr, bits, kind, format, encoding, compute):
+    dtype = object.__new__(DType)
+    dtype.name, dtype.abbr, dtype.bits, dtype.kind, dtype.format = name, abbr, bits, kind, format
+    dtype.itemsize = (bits + 7) // 8
+    dtype.is_floating_point, dtype.is_complex = kind == "float", kind == "complex"
+    dtype.is_signed = kind in ("int", "float", "complex") and (encoding is None or encoding.sign == 1)
+    dtype.encoding, dtype._numpy = encoding, None
+    dtype.compute = compute or dtype
+    dtype.code = CODES.get(name, -1)
+    dtype.packed, dtype.unpacked, dtype.stored = False, dtype, dtype
+    return dtype
+
+
 # fmt: off
-# Floating-point limits: (largest, eps, smallest normal, decimal resolution).
+# Encodings: sign, exponent and mantissa bits, bias, special codes, what a cast does with numbers that are too large.
 bool_ = _define("bool", "b8", 8, "bool", "?")
 uint8 = _define("uint8", "u8", 8, "uint", "B")
 int8 = _define("int8", "i8", 8, "int", "b")
 int16 = _define("int16", "i16", 16, "int", "h")
 int32 = _define("int32", "i32", 32, "int", "i")
 int64 = _define("int64", "i64", 64, "int", "q")
-float32 = _define("float32", "f32", 32, "float", "f", (2.0**128 - 2.0**104, 2.0**-23, 2.0**-126, 1e-6))
-float64 = _define("float64", "f64", 64, "float", "d", (1.7976931348623157e308, 2.0**-52, 2.0**-1022, 1e-15))
-float16 = _define("float16", "f16", 16, "float", "e", (65504.0, 2.0**-10, 2.0**-14, 1e-3), compute=float32)
-bfloat16 = _define("bfloat16", "bf16", 16, "float", None, (2.0**128 - 2.0**120, 2.0**-7, 2.0**-126, 1e-2), compute=float32)
+float32 = _define("float32", "f32", 32, "float", "f", Encoding(1, 8, 23, 127))
+float64 = _define("float64", "f64", 64, "float", "d", Encoding(1, 11, 52, 1023))
+float16 = _define("float16", "f16", 16, "float", "e", Encoding(1, 5, 10, 15), compute=float32)
+bfloat16 = _define("bfloat16", "bf16", 16, "float", None, Encoding(1, 8, 7, 127), compute=float32)
 uint16 = _define("uint16", "u16", 16, "uint", "H")
 uint32 = _define("uint32", "u32", 32, "uint", "I")
 uint64 = _define("uint64", "u64", 64, "uint", "Q")
 complex32 = _define("complex32", "c32", 32, "complex")
 complex64 = _define("complex64", "c64", 64, "complex")
 complex128 = _define("complex128", "c128", 128, "complex")
-float8_e4m3fn = _define("float8_e4m3fn", "f8e4m3fn", 8, "float", None, (448.0, 2.0**-3, 2.0**-6, 1.0), compute=float32)
-float8_e4m3fnuz = _define("float8_e4m3fnuz", "f8e4m3fnuz", 8, "float", None, (240.0, 2.0**-3, 2.0**-7, 1.0), compute=float32)
-float8_e5m2 = _define("float8_e5m2", "f8e5m2", 8, "float", None, (57344.0, 2.0**-2, 2.0**-14, 1.0), compute=float32)
-# PyTorch reports eps = 0.125 for e5m2fnuz, half of what its two mantissa bits give; the table follows PyTorch.
-float8_e5m2fnuz = _define("float8_e5m2fnuz", "f8e5m2fnuz", 8, "float", None, (57344.0, 2.0**-3, 2.0**-15, 1.0), compute=float32)
-float8_e8m0fnu = _define("float8_e8m0fnu", "f8e8m0fnu", 8, "float", None, (2.0**127, 1.0, 2.0**-127, 1.0), signed=False, compute=float32)
-float6_e2m3fn = _define("float6_e2m3fn", "f6e2m3fn", 6, "float", None, (7.5, 2.0**-3, 1.0, 1.0), compute=float32)
-float6_e3m2fn = _define("float6_e3m2fn", "f6e3m2fn", 6, "float", None, (28.0, 2.0**-2, 2.0**-2, 1.0), compute=float32)
-float4_e2m1fn = _define("float4_e2m1fn", "f4e2m1fn", 4, "float", None, (6.0, 2.0**-1, 1.0, 1.0), compute=float32)
-float4_e2m1fn_x2 = _define("float4_e2m1fn_x2", "f4e2m1fnx2", 8, "float", compute=float32)  # two values a byte; PyTorch gives it no finfo
+float8_e4m3fn = _define("float8_e4m3fn", "f8e4m3fn", 8, "float", None, Encoding(1, 4, 3, 7, "nan", "saturate"), compute=float32)
+float8_e4m3fnuz = _define("float8_e4m3fnuz", "f8e4m3fnuz", 8, "float", None, Encoding(1, 4, 3, 8, "negative zero", "nan"), compute=float32)
+float8_e5m2 = _define("float8_e5m2", "f8e5m2", 8, "float", None, Encoding(1, 5, 2, 15), compute=float32)
+float8_e5m2fnuz = _define("float8_e5m2fnuz", "f8e5m2fnuz", 8, "float", None, Encoding(1, 5, 2, 16, "negative zero", "nan"), compute=float32)
+float8_e8m0fnu = _define("float8_e8m0fnu", "f8e8m0fnu", 8, "float", None, Encoding(0, 8, 0, 127, "scale", "nan"), compute=float32)
+float6_e2m3fn = _define("float6_e2m3fn", "f6e2m3fn", 6, "float", None, Encoding(1, 2, 3, 1, "none", "saturate"), compute=float32)
+float6_e3m2fn = _define("float6_e3m2fn", "f6e3m2fn", 6, "float", None, Encoding(1, 3, 2, 3, "none", "saturate"), compute=float32)
+float4_e2m1fn = _define("float4_e2m1fn", "f4e2m1fn", 4, "float", None, Encoding(1, 2, 1, 1, "none", "saturate"), compute=float32)
+float4_e2m1fn_x2 = _define("float4_e2m1fn_x2", "f4e2m1fnx2", 8, "float", compute=float32)  # two values a byte, opaque; PyTorch gives it no finfo
 int1, int2, int3, int4, int5, int6, int7 = (_define(f"int{b}", f"int{b}", b, "int") for b in range(1, 8))
 uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (_define(f"uint{b}", f"uint{b}", b, "uint") for b in range(1, 8))
 # fmt: on
@@ -211,7 +244,7 @@ def _promote_rare(a, b):
     if any(d.is_floating_point and d.bits < 16 or d is float4_e2m1fn_x2 for d in (a, b)):
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}")
     for wide, other in ((a, b), (b, a)):
-        if other in (uint16, uint32, uint64) and wide.is_floating_point:
+        if (other in (uint16, uint32, uint64) or other.bits < 8) and (wide.is_floating_point or wide.is_complex):
             return wide
     if uint16 in (a, b) or uint32 in (a, b) or uint64 in (a, b):
         raise RuntimeError(
@@ -338,6 +371,8 @@ class finfo:
             raise TypeError(f"{dtype} holds two values a byte and has no finfo: use torch.finfo(torch.float4_e2m1fn)")
         self.bits, self.dtype = dtype.bits, dtype.name
         self.max, self.eps, self.smallest_normal, self.resolution = dtype.limits
+        if dtype is float8_e5m2fnuz:
+            self.eps = 0.125  # as PyTorch reports it: half of what its two mantissa bits give
         self.tiny = self.smallest_normal
         self.min = -self.max if dtype.is_signed else self.smallest_normal
 

@@ -2,7 +2,8 @@
 
 Holds the tables of types, promotion, literals, and `Formats`: loads, stores and conversions. Does not hold arithmetic (lower.py).
 
-A value in flight has a *compute type*: bool (an i1), the integers at their own width, float32, float64; 16-bit floats exist in memory only.
+A value in flight has a *compute type*: bool (an i1), the integers at their own width, float32, float64; smaller floats exist in memory only, and integers
+below eight bits are bytes that wrap when they are stored. How a small float decodes and encodes follows from its `Encoding` (dtypes.py) alone.
 Types "weak int" and "weak float" belong to Python numbers and run-time scalars: they are i64 and double until they meet a tensor's element.
 """
 from __future__ import annotations
@@ -11,6 +12,8 @@ import math
 import struct
 from typing import Any, NamedTuple
 
+from .. import dtypes
+from ..encoding import Encoding
 from . import jit
 from .loops import Body
 
@@ -26,6 +29,13 @@ MEMORY.update({name: f"[2 x {MEMORY[part] if part != 'float16' else 'i16'}]" for
 ITEMSIZE.update({name: 2 * ITEMSIZE[part] for name, part in PARTS.items()})
 FLOATS = ("float32", "float64", "weak float")
 SUFFIX = {"float32": "f32", "float64": "f64", "weak float": "f64"}
+
+
+# Floats of a byte or less, a code a byte; and integers below eight bits, sign-extended to a byte each.
+ENCODINGS: dict[str, Encoding] = {d.unpacked.name: d.encoding for d in dtypes.all_dtypes() if d.encoding is not None and d.bits <= 8}
+_SMALL_INTS = {d.unpacked.name: d for d in dtypes.all_dtypes() if d.packed and d.encoding is None}
+MEMORY.update(dict.fromkeys((*ENCODINGS, *_SMALL_INTS), "i8"))
+ITEMSIZE.update(dict.fromkeys((*ENCODINGS, *_SMALL_INTS), 1))
 
 
 class Value(NamedTuple):
@@ -45,6 +55,8 @@ def name_of(dtype) -> str:
 def compute_type(dtype) -> str:
     """The type arithmetic on elements of `dtype` runs in."""
     name = name_of(dtype)
+    if name in _SMALL_INTS:
+        return f"{_SMALL_INTS[name].kind}8"
     return name if name in IR or name in COMPLEX else "complex64" if name in PARTS else "float32"
 
 
@@ -152,7 +164,9 @@ class Formats:
             return Value(self.body(f"bitcast i32 {bits} to float"), "float32")
         if name == "float16":
             return Value(self.body(f"fpext half {raw} to float") if self.half_in_hardware else self._half_to_float(raw), "float32")
-        return Value(raw, name)
+        if name in ENCODINGS:
+            return Value(self._decode_small(ENCODINGS[name], raw), "float32")
+        return Value(raw, compute_type(name))
 
     def encode(self, name: str, value: Value) -> str:
         value = self.convert(value, compute_type(name))
@@ -162,7 +176,79 @@ class Formats:
             return self._float_to_bfloat(value.text)
         if name == "float16":
             return self.body(f"fptrunc float {value.text} to half") if self.half_in_hardware else self._float_to_half(value.text)
+        if name in ENCODINGS:
+            return self._encode_small(ENCODINGS[name], value.text)
+        if name in _SMALL_INTS:  # the low bits stay, as in every integer format
+            unused = 8 - _SMALL_INTS[name].bits
+            moved = self.body(f"shl i8 {value.text}, {unused}")
+            return self.body(f"{'ashr' if _SMALL_INTS[name].is_signed else 'lshr'} i8 {moved}, {unused}")
         return value.text
+
+    def _decode_small(self, e: Encoding, raw: str) -> str:
+        """IR of the float that an i8 code stands for. Subnormals are made by subtracting the hidden bit, so that no float32 subnormal comes up."""
+        b, shift = self.body, 23 - e.mantissa
+        code = b(f"zext i8 {raw} to i32")
+        if e.specials == "scale":  # the exponent alone; code 0 is float32's subnormal 2**-127
+            placed = b(f"shl i32 {code}, 23")
+            bits = b(f"select i1 {b(f'icmp eq i32 {code}, 0')}, i32 {0x400000}, i32 {placed}")
+            nan = b(f"icmp eq i32 {code}, 255")
+            return b(f"bitcast i32 {b(f'select i1 {nan}, i32 {0x7FC00000}, i32 {bits}')} to float")
+        magnitude = b(f"and i32 {code}, {e.magnitude_mask}") if e.sign else code
+        placed = b(f"shl i32 {magnitude}, {shift}")
+        normal = b(f"add i32 {placed}, {(127 - e.bias) << 23}")
+        hidden = (128 - e.bias) << 23  # 2**(1 - bias): the mantissa behind it, without it
+        above = b(f"bitcast i32 {b(f'add i32 {placed}, {hidden}')} to float")
+        below = b(f"fsub float {above}, {b(f'bitcast i32 {hidden} to float')}")
+        tiny = b(f"icmp ult i32 {magnitude}, {1 << e.mantissa}")
+        bits = b(f"select i1 {tiny}, i32 {b(f'bitcast float {below} to i32')}, i32 {normal}")
+        if e.infinity_code is not None:
+            special = b(f"icmp uge i32 {magnitude}, {e.infinity_code}")
+            bits = b(f"select i1 {special}, i32 {b(f'or i32 {placed}, {0x7F800000}')}, i32 {bits}")
+        elif e.specials == "nan":
+            bits = b(f"select i1 {b(f'icmp eq i32 {magnitude}, {e.nan_code}')}, i32 {0x7FC00000}, i32 {bits}")
+        elif e.specials == "negative zero":
+            bits = b(f"select i1 {b(f'icmp eq i32 {code}, {e.nan_code}')}, i32 {0x7FC00000}, i32 {bits}")
+        if e.sign:
+            sign = b(f"shl i32 {b(f'and i32 {code}, {e.sign_bit}')}, {32 - e.bits}")
+            bits = b(f"or i32 {bits}, {sign}")
+        return b(f"bitcast i32 {bits} to float")
+
+    def _encode_small(self, e: Encoding, x: str) -> str:
+        """IR of the i8 code nearest to a float, halves to even; overflow and NaN as the encoding says."""
+        b, shift = self.body, 23 - e.mantissa
+        raw = b(f"bitcast float {x} to i32")
+        magnitude = b(f"and i32 {raw}, {0x7FFFFFFF}")
+        if e.specials == "scale":  # the sign is dropped; halves go up, but for 2**-127, which is code 0 exactly
+            least = b(f"icmp ult i32 {magnitude}, {1 << 23}")
+            carried = b(f"add i32 {magnitude}, {b(f'select i1 {least}, i32 {0x3FFFFF}, i32 {0x400000}')}")
+            return b(f"trunc i32 {self._least(b(f'lshr i32 {carried}, 23'), 255)} to i8")
+        # normal results: rebias the exponent and round by carrying into the kept bits
+        odd = b(f"and i32 {b(f'lshr i32 {magnitude}, {shift}')}, 1")
+        biased = b(f"add i32 {magnitude}, {(1 << (shift - 1)) - 1 - ((127 - e.bias) << 23)}")
+        normal = b(f"lshr i32 {b(f'add i32 {biased}, {odd}')}, {shift}")
+        # subnormal results: adding 2**23 of the smallest steps lines the mantissa up with them and rounds it in hardware
+        steps = (1 - e.bias - e.mantissa + 23 + 127) << 23
+        aligned = b(f"fadd float {b(f'bitcast i32 {magnitude} to float')}, {b(f'bitcast i32 {steps} to float')}")
+        subnormal = b(f"sub i32 {b(f'bitcast float {aligned} to i32')}, {steps}")
+        tiny = b(f"icmp ult i32 {magnitude}, {(128 - e.bias) << 23}")
+        code = b(f"select i1 {tiny}, i32 {subnormal}, i32 {normal}")
+        nan = b(f"icmp ugt i32 {magnitude}, {0x7F800000}")
+        sign = b(f"and i32 {b(f'lshr i32 {raw}, {32 - e.bits}')}, {e.sign_bit}")
+        if e.specials == "negative zero":  # NaN and overflow are the code of -0, and zero has no sign
+            signed = b(f"or i32 {code}, {sign}")
+            code = b(f"select i1 {b(f'icmp eq i32 {code}, 0')}, i32 0, i32 {signed}")
+            beyond = b(f"icmp ugt i32 {magnitude}, {_last_kept(e)}")  # infinities and NaN, too
+            return b(f"trunc i32 {b(f'select i1 {beyond}, i32 {e.nan_code}, i32 {code}')} to i8")
+        code = self._least(code, e.infinity_code if e.overflow == "infinity" else e.largest_code)
+        if e.nan_code is None:  # -0, whatever its sign
+            both = b(f"or i32 {code}, {sign}")
+            return b(f"trunc i32 {b(f'select i1 {nan}, i32 {e.sign_bit}, i32 {both}')} to i8")
+        code = b(f"select i1 {nan}, i32 {e.nan_code}, i32 {code}")
+        return b(f"trunc i32 {b(f'or i32 {code}, {sign}')} to i8")
+
+    def _least(self, x: str, bound: int) -> str:
+        self.body.declare("declare i32 @llvm.umin.i32(i32, i32)")
+        return self.body(f"call i32 @llvm.umin.i32(i32 {x}, i32 {bound})")
 
     def _float_to_bfloat(self, x: str) -> str:
         # to nearest, halves to even, by carrying into the kept bits; every NaN becomes 0x7FC0
@@ -280,15 +366,26 @@ class Formats:
         return whole if via == bits else b(f"trunc i{via} {whole} to i{bits}")
 
 
-def conversion_functions() -> str:
-    """Internal functions `float @decode_float16(i16)`, `i16 @encode_float16(float)`, `i16 @encode_bfloat16(float)` for templates without expressions."""
-    text = []
-    for name, ir in (("decode_float16", "i16"), ("encode_float16", "float"), ("encode_bfloat16", "float")):
+def _last_kept(e: Encoding) -> int:
+    """Bits of the largest float32 that still rounds to the format's largest number: just below half a step above it, where its code is odd."""
+    kept = struct.unpack("<I", struct.pack("<f", e.largest))[0]
+    half = 1 << (23 - e.mantissa - 1)
+    return kept + half - (e.largest_code & 1)
+
+
+def conversion_functions(names: tuple[str, ...] = ("decode_float16", "encode_float16", "encode_bfloat16")) -> str:
+    """Internal functions for templates without expressions, named for a direction and a format: `float @decode_float16(i16)`, `i8
+    @encode_float8_e5m2(float)`, … of the 16-bit floats and of every name in `ENCODINGS`."""
+    text, declared = [], {}
+    for name in names:
+        direction, _, format = name.partition("_")
         lowering = Formats(Body())
         lowering.half_in_hardware = False  # raw bits in and out
-        if name.startswith("decode"):
-            result, to = lowering.decode("float16", "%x").text, "float"
+        raw = "i8" if format in ENCODINGS else "i16"
+        if direction == "decode":
+            result, to, ir = lowering.decode(format, "%x").text, "float", raw
         else:
-            result, to = lowering.encode(name[7:], Value("%x", "float32")), "i16"
+            result, to, ir = lowering.encode(format, Value("%x", "float32")), raw, "float"
+        declared.update(lowering.body.declared)
         text += [f"define internal {to} @{name}({ir} %x) alwaysinline nounwind {{", *lowering.body.lines, f"  ret {to} {result}", "}"]
-    return "\n".join(text)
+    return "\n".join([*declared, *text])

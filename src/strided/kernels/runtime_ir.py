@@ -6,6 +6,8 @@ Object layout of a Storage (after the 16-byte object header): 16 data, 24 nbytes
 """
 from __future__ import annotations
 
+from ..dtypes import CODES
+from .formats import ENCODINGS, conversion_functions
 from .runtime_calls import LAUNCHER
 from .runtime_memory import ALLOCATOR
 from .runtime_pool import POOL
@@ -299,10 +301,13 @@ define internal double @half_value(i16 %h) {
 """
 
 
+_SMALL_FLOATS = [name for name in CODES if name in ENCODINGS]  # the last of the codes
+
 # code -> (IR type, how its Python object is made); the codes are `DType.code`
 _SCALARS = [
     ("i8", "bool"), ("i8", "u"), ("i8", "s"), ("i16", "s"), ("i32", "s"), ("i64", "s"), ("i16", "half"), ("i16", "bfloat"), ("float", "f"), ("double", "d"),
     ("i16", "u"), ("i32", "u"), ("i64", "u64"), ("i16", "complex"), ("float", "complex"), ("double", "complex"),
+    *(("i8", name) for name in _SMALL_FLOATS),
 ]
 
 
@@ -331,6 +336,8 @@ def _scalar_reader() -> str:
                 lines.append(f"  %d{code} = call double @half_value(i16 %v{code})")
             elif kind == "bfloat":
                 lines += [f"  %w{code} = zext i16 %v{code} to i32", f"  %s{code} = shl i32 %w{code}, 16", f"  %f{code} = bitcast i32 %s{code} to float", f"  %d{code} = fpext float %f{code} to double"]
+            elif kind in ENCODINGS:
+                lines += [f"  %f{code} = call float @decode_{kind}(i8 %v{code})", f"  %d{code} = fpext float %f{code} to double"]
             elif kind == "f":
                 lines.append(f"  %d{code} = fpext float %v{code} to double")
             else:
@@ -338,7 +345,7 @@ def _scalar_reader() -> str:
             lines.append(f"  %o{code} = call ptr @PyFloat_FromDouble(double %d{code})")
         lines.append(f"  ret ptr %o{code}")
         blocks += lines
-    return "\n".join(
+    return conversion_functions(tuple(f"decode_{name}" for name in _SMALL_FLOATS)) + "\n" + "\n".join(
         ["define internal ptr @read(i64 %code, ptr %p) {", "  switch i64 %code, label %bad [", *cases, "  ]", *blocks, "bad:", "  %e = call ptr @arg_error(i64 0)", "  ret ptr null", "}"]
     ) + r"""
 
