@@ -149,3 +149,52 @@ def test_errors():
         with pytest.raises(RuntimeError) as caught:
             call()
         assert str(caught.value).split("\n")[0] == sentence
+
+
+@pytest.mark.parametrize("mask", ["none", "causal", "bool", "float"])
+@pytest.mark.parametrize(("length", "keys", "width", "values"), [(64, 64, 16, 16), (100, 37, 24, 40), (33, 300, 65, 3), (9, 9, 1, 1)])
+def test_fused_gradients_are_those_of_the_formula_in_float64(length, keys, width, values, mask):
+    """float64 goes through operators, float32 with four dimensions through the fused kernel."""
+    torch.manual_seed(length)
+    shapes = (2, 3, length, width), (2, 3, keys, width), (2, 3, keys, values)
+    operands = [torch.randn(*shape, dtype=torch.float64) for shape in shapes]
+    grad = torch.randn(2, 3, length, values, dtype=torch.float64)
+    attn_mask = None
+    if mask == "bool":
+        attn_mask = torch.rand(length, keys) > 0.3
+        attn_mask[0] = False  # a row that may look nowhere
+    elif mask == "float":
+        attn_mask = torch.randn(2, 1, length, keys, dtype=torch.float64)
+    found = []
+    for dtype in (torch.float64, torch.float32):
+        leaves = [x.to(dtype).requires_grad_() for x in operands]
+        given = attn_mask if attn_mask is None or mask == "bool" else attn_mask.to(dtype)
+        out = torch.nn.functional.scaled_dot_product_attention(*leaves, attn_mask=given, is_causal=mask == "causal")
+        found.append(torch.autograd.grad(out, leaves, grad.to(dtype)))
+    for exact, single in zip(*found):
+        assert single.dtype is torch.float32
+        assert (single.double() - exact).abs().max().item() <= 2e-6 * max(1.0, exact.abs().max().item())
+
+
+def test_fused_gradients_of_broadcast_keys_are_summed_before_they_are_rounded():
+    torch.manual_seed(0)
+    query, key, value = torch.randn(2, 4, 16, 8), torch.randn(2, 1, 16, 8), torch.randn(1, 4, 16, 8)
+    grad = torch.randn(2, 4, 16, 8)
+    low = [x.bfloat16().requires_grad_() for x in (query, key, value)]
+    wide = [x.bfloat16().double().requires_grad_() for x in (query, key, value)]
+    mine = torch.autograd.grad(torch.nn.functional.scaled_dot_product_attention(*low), low, grad.bfloat16())
+    exact = torch.autograd.grad(torch.nn.functional.scaled_dot_product_attention(*wide), wide, grad.bfloat16().double())
+    for a, b, leaf in zip(mine, exact, low):
+        assert a.shape == leaf.shape and a.dtype is torch.bfloat16
+        assert (a.double() - b).abs().max().item() <= 2**-8 * b.abs().max().item()
+
+
+def test_fused_gradients_hold_no_matrix_of_scores():
+    query, key, value = (torch.randn(1, 2, 2048, 32).requires_grad_() for _ in range(3))
+    out = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+    grad = torch.ones_like(out)
+    torch.autograd.grad(out, (query, key, value), grad, retain_graph=True)
+    torch.memory.reset_peak_memory_stats()
+    before = torch.memory.memory_allocated()
+    torch.autograd.grad(out, (query, key, value), grad)
+    assert torch.memory.max_memory_allocated() - before < 2 * 2048 * 2048 * 4

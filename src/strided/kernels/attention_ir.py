@@ -135,7 +135,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
             f.do(f"call void @pack_{kind.b}(ptr {source}, i64 %rsk, i64 %csk, i64 {here}, i64 %width, ptr {f.at('float', '%pk', f.mul(j, '%width'))}, i64 {nr})")
         product(f, kind, "%rows", ld, "%width", "%pq", "%pk", "%s", ld, "false")
         if mask:
-            add_mask(f, kind, mask, k0, keys, ld)
+            add_mask(f, kind, mask, f.at(mask_memory(mask), "%mask", f.mul(k0, "%csm")), "%s", "%rows", keys, ld)
         scale = "1.0" if mask else "%scale"
         first = f.add(f.sub("%row", k0), 1)
         f.do(f"call void @softmax(i64 %rows, i64 {keys}, i1 {causal}, i64 {first}, float {scale}, ptr %s, i64 {ld}, ptr %m, ptr %l, ptr %o, i64 {wide_values})")
@@ -165,28 +165,35 @@ def pack_rows(f: Function, kind: Kind, dtype: str, source, row_step, step, rows,
     panels(f, kind, rows, k, target, emit)
 
 
-def product(f: Function, kind: Kind, rows, columns, k, left, right, target, ld, more) -> None:
-    """target [rows, columns] (+)= left @ right, packed; whole tiles are written, so target has room for a tile behind its last row."""
+def product(f: Function, kind: Kind, rows, columns, k, left, right, target, ld, more, depth=None, held="%held") -> None:
+    """target [rows, columns] (+)= left @ right, packed; whole tiles are written, so target has room for a tile behind its last row.
+
+    depth: rows the panels of `right` have, where the product takes only the first k of them.
+    """
     acc = kind.acc
     with f.loop(0, columns, kind.tile.nr) as j:
-        panel_b = f.at(acc, right, f.mul(j, k))
+        panel_b = f.at(acc, right, f.mul(j, depth or k))
 
         def emit(height, i, here, panel):
             place = f.at(acc, target, f.add(f.mul(i, ld), j))
             rest = f"i1 {more}, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
-            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {panel_b}, i64 0, ptr %held, ptr {place}, i64 {ld}, {rest})")
+            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {panel_b}, i64 0, ptr {held}, ptr {place}, i64 {ld}, {rest})")
 
         panels(f, kind, rows, k, left, emit)
 
 
-def add_mask(f: Function, kind: Kind, mask: str, k0, keys, ld) -> None:
-    """Scores become score * scale + mask, booleans as 0 and -inf. Element by element here; LLVM vectorises it."""
-    memory = "i8" if mask == "bool" else TYPES[mask][0]
-    with f.loop(0, "%rows") as i:
-        source = f.at(memory, "%mask", f.add(f.mul(i, "%rsm"), f.mul(k0, "%csm")))
-        row = f.at("float", "%s", f.mul(i, ld))
+def mask_memory(mask: str) -> str:
+    return "i8" if mask == "bool" else TYPES[mask][0]
+
+
+def add_mask(f: Function, kind: Kind, mask: str, source, scores, rows, keys, ld) -> None:
+    """Scores [rows, ld] become score * scale + mask, booleans as 0 and -inf. `source`: the mask's element for the first score. LLVM vectorises the loop."""
+    memory = mask_memory(mask)
+    with f.loop(0, rows) as i:
+        from_ = f.at(memory, source, f.mul(i, "%rsm"))
+        row = f.at("float", scores, f.mul(i, ld))
         with f.loop(0, keys) as j:
-            value = f.load(memory, f.at(memory, source, f.mul(j, "%csm")), SIZES[memory])
+            value = f.load(memory, f.at(memory, from_, f.mul(j, "%csm")), SIZES[memory])
             if mask == "bool":
                 value = f.op(f"select i1 {f.op(f'icmp ne i8 {value}, 0')}, float 0.0, float {MINUS_INFINITY}")
             else:
@@ -220,7 +227,7 @@ def kernel(kind: Kind, mask: str) -> Function:
             out = f.at(memory, slot["out"], f.add(oo, f.mul(row, word["rso"])))
             where = "null"
             if mask:
-                where = f.at("i8" if mask == "bool" else TYPES[mask][0], slot["mask"], f.add(om, f.mul(row, word["rsm"])))
+                where = f.at(mask_memory(mask), slot["mask"], f.add(om, f.mul(row, word["rsm"])))
             values = ", ".join(f"i64 {word[name]}" for name in WORDS[:4] + WORDS[6:18])
             pointers = ", ".join(f"ptr {p}" for p in parts)
             f.do(f"call void @block(ptr {q}, ptr {k}, ptr {v}, ptr {out}, ptr {where}, i64 {row}, i64 {count}, {values}, {pointers}, float {scale})")

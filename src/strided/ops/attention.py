@@ -8,11 +8,12 @@ import math
 
 from .. import errors
 from ..autograd import backward, no_grad, record, tracking
-from ..dispatch import PlanCache
+from ..dispatch import PlanCache, launch
 from ..dispatch import run as run_plan
 from ..kernels import attention as fused
+from ..kernels.native import new_storage
 from ..layout import Layout, broadcast_shapes, result_strides
-from ..tensor import Spec
+from ..tensor import Spec, wrap
 from .elementwise import sum_to
 from .matmul import _tensors, matmul
 from .random import dropout_mask
@@ -134,15 +135,27 @@ def _fused(query, key, value, mask, is_causal, scale):
     return run_plan(desc, spec, *slots, scale)
 
 
+def _kernel_applies(query, key, mask) -> bool:
+    rows, keys = query.shape[-2], key.shape[-2]
+    return query.dtype.name in fused.DTYPES and (rows >= FEW or keys < MANY) and keys > 0 and (mask is None or mask.dtype.name in fused.MASKS)
+
+
+def _batch_shape(query, key, value, mask) -> tuple:
+    return tuple(broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2], *([mask.shape[:-2]] if mask is not None else [])))
+
+
+def _like(spec, shape) -> Layout:
+    """The layout of a result of `shape`: dimensions in the order in which `spec` has them, if it has the shape."""
+    return result_strides(shape, spec.layout) if tuple(spec.shape) == tuple(shape) else Layout.contiguous(shape)
+
+
 def _fused_plan(query, key, value, mask, is_causal):
     """(descriptor, result's spec); (None, None) where the kernel does not apply."""
     dtype, rows, keys = query.dtype, query.shape[-2], key.shape[-2]
-    if dtype.name not in fused.DTYPES or rows < FEW and keys >= MANY or keys == 0 or mask is not None and mask.dtype.name not in fused.MASKS:
+    if not _kernel_applies(query, key, mask):
         return None, None
-    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2], *([mask.shape[:-2]] if mask is not None else []))
-    shape = (*batch, rows, value.shape[-1])
-    # As PyTorch's: laid out like the query, so that joining the heads again needs no copy.
-    layout = result_strides(shape, query.layout) if tuple(query.shape) == shape else Layout.contiguous(shape)
+    batch = _batch_shape(query, key, value, mask)
+    layout = _like(query, (*batch, rows, value.shape[-1]))  # as PyTorch's, so that joining the heads again needs no copy
     spec = Spec.of(layout, dtype, query.device)
     if query.is_meta:
         return None, spec
@@ -155,25 +168,66 @@ def _fused_plan(query, key, value, mask, is_causal):
 # ---- the operator ---------------------------------------------------------------------------------------------------------
 
 
+_GRADIENT_PLANS = PlanCache()
+
+
 @backward("ScaledDotProductFlashAttentionForCpu", saved_names=("query", "key", "value"))
 def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
-    """The weights are computed again instead of kept: memory of the scores is needed only while this runs."""
+    """The weights are computed again instead of kept: by the fused kernel a block of rows at a time, else in operators, which hold them while this runs."""
     query, key, value = node.saved
-    dtype = query.dtype
-    query, key, value, g = _wide(query, key, value, g)
+    dtype, mask = query.dtype, node.mask
+    plan = None
+    if not tracking(query, key, value, g):  # a gradient of this gradient needs the steps
+        identity = (query.spec, key.spec, value.spec, g.spec, None if mask is None else mask.spec, node.is_causal)
+        plan = _GRADIENT_PLANS.get(identity) or _GRADIENT_PLANS.put(identity, _gradient_plan(*identity))
+    if plan is not None and plan[0] is not None:
+        gradients = _fused_gradients(plan, query, key, value, g, mask, node.scale)
+    else:
+        gradients = _gradients(node, *_wide(query, key, value, g))
+    gradients = [d if d is None else sum_to(d, t.shape) for d, t in zip(gradients, (query, key, value))]
+    return tuple(d if d is None or d.dtype is dtype else d.to(dtype) for d in gradients)
+
+
+def _gradients(node, query, key, value, g):
+    """Of query, key and value, those that are wanted, with every batch dimension."""
     weights = _weights(query, key, node.mask, node.is_causal, node.scale)  # [*, L, S]
     d_query = d_key = d_value = None
     if node.needs[2]:
-        d_value = sum_to(matmul(weights.transpose(-2, -1), g), value.shape)
+        d_value = matmul(weights.transpose(-2, -1), g)
     if node.needs[0] or node.needs[1]:
         d_weights = matmul(g, value.transpose(-2, -1))  # [*, L, S]
         # The sum could be had from g · result without these weights; of the very weights that are used here it is exacter.
         d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
         if node.needs[0]:
-            d_query = sum_to(matmul(d_scores, key) * node.scale, query.shape)
+            d_query = matmul(d_scores, key) * node.scale
         if node.needs[1]:
-            d_key = sum_to(matmul(d_scores.transpose(-2, -1), query) * node.scale, key.shape)
-    return tuple(d if d is None or d.dtype is dtype else d.to(dtype) for d in (d_query, d_key, d_value))
+            d_key = matmul(d_scores.transpose(-2, -1), query) * node.scale
+    return d_query, d_key, d_value
+
+
+def _gradient_plan(query, key, value, g, mask, is_causal):
+    """(descriptor, scratch bytes, the three gradients' specs); (None,) where the kernel does not apply."""
+    if not _kernel_applies(query, key, mask) or query.is_meta:
+        return (None,)
+    batch = _batch_shape(query, key, value, mask)
+    rows, keys = query.shape[-2], key.shape[-2]
+    operands = [(s.dtype, s.layout.expand((*batch, *s.shape[-2:]))) for s in (query, key, value, g)]
+    masked = None if mask is None else (mask.dtype, mask.layout.expand((*batch, rows, keys)))
+    # What is summed over broadcast dimensions afterwards must not be rounded to 16 bits before.
+    whole = all(tuple(s.shape[:-2]) == batch for s in (query, key, value))
+    dtype = query.dtype if whole else query.dtype.compute
+    specs = [Spec.of(_like(s, (*batch, *s.shape[-2:])), dtype, query.device) for s in (query, key, value)]
+    desc, scratch = fused.build_attention_grad([(dtype, s.layout) for s in specs], *operands, masked, causal=is_causal)
+    return desc, scratch, specs
+
+
+def _fused_gradients(plan, query, key, value, g, mask, scale):
+    desc, scratch, specs = plan
+    results = [wrap(spec, mem, mem.data) for spec, mem in ((spec, new_storage(spec.nbytes)) for spec in specs)]
+    room = new_storage(scratch)
+    masked = () if mask is None else (mask.ptr,)
+    launch(desc, *(r.ptr for r in results), query.ptr, key.ptr, value.ptr, g.ptr, *masked, room.data, scale)
+    return results
 
 
 def _attention_flops(args, kwargs, result) -> int:
