@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..encoding import Encoding
-from . import jit
+from . import jit, scalar, smallfloats
 from .loops import Body
 
 IR = {"bool": "i1", "weak int": "i64", "weak float": "double", "float32": "float", "float64": "double",
@@ -33,9 +34,9 @@ SUFFIX = {"float32": "f32", "float64": "f64", "weak float": "f64"}
 
 # Floats of a byte or less, a code a byte; and integers below eight bits, sign-extended to a byte each.
 ENCODINGS: dict[str, Encoding] = {d.unpacked.name: d.encoding for d in dtypes.all_dtypes() if d.encoding is not None and d.bits <= 8}
-_SMALL_INTS = {d.unpacked.name: d for d in dtypes.all_dtypes() if d.packed and d.encoding is None}
-MEMORY.update(dict.fromkeys((*ENCODINGS, *_SMALL_INTS), "i8"))
-ITEMSIZE.update(dict.fromkeys((*ENCODINGS, *_SMALL_INTS), 1))
+SMALL_INTS = {d.unpacked.name: d for d in dtypes.all_dtypes() if d.packed and d.encoding is None}
+MEMORY.update(dict.fromkeys((*ENCODINGS, *SMALL_INTS), "i8"))
+ITEMSIZE.update(dict.fromkeys((*ENCODINGS, *SMALL_INTS), 1))
 
 
 class Value(NamedTuple):
@@ -55,8 +56,8 @@ def name_of(dtype) -> str:
 def compute_type(dtype) -> str:
     """The type arithmetic on elements of `dtype` runs in."""
     name = name_of(dtype)
-    if name in _SMALL_INTS:
-        return f"{_SMALL_INTS[name].kind}8"
+    if name in SMALL_INTS:
+        return f"{SMALL_INTS[name].kind}8"
     return name if name in IR or name in COMPLEX else "complex64" if name in PARTS else "float32"
 
 
@@ -112,6 +113,21 @@ def literal(value, type: str) -> str:
     return str(wrapped - 2 ** bits if wrapped >> (bits - 1) else wrapped)
 
 
+class InBody(scalar.Code):
+    """The notation of scalar.py for code that goes into a function's text: `body` is what appends an instruction and returns its name."""
+
+    def __init__(self, body: Callable[[str], str]):
+        super().__init__()
+        self.body = body
+
+    def emit(self, type: str, text: str) -> scalar.Value:
+        return self.at(self.body(text), type)
+
+    def at(self, name: str, type: str) -> scalar.Value:
+        """A value that is there already."""
+        return scalar.Value(self, name, type)
+
+
 class Formats:
     """Writes loads, stores and conversions of scalars into `body`."""
 
@@ -165,7 +181,7 @@ class Formats:
         if name == "float16":
             return Value(self.body(f"fpext half {raw} to float") if self.half_in_hardware else self._half_to_float(raw), "float32")
         if name in ENCODINGS:
-            return Value(self._decode_small(ENCODINGS[name], raw), "float32")
+            return Value(smallfloats.decode(ENCODINGS[name], InBody(self.body).at(raw, "i8")).name, "float32")
         return Value(raw, compute_type(name))
 
     def encode(self, name: str, value: Value) -> str:
@@ -177,78 +193,12 @@ class Formats:
         if name == "float16":
             return self.body(f"fptrunc float {value.text} to half") if self.half_in_hardware else self._float_to_half(value.text)
         if name in ENCODINGS:
-            return self._encode_small(ENCODINGS[name], value.text)
-        if name in _SMALL_INTS:  # the low bits stay, as in every integer format
-            unused = 8 - _SMALL_INTS[name].bits
+            return smallfloats.encode(ENCODINGS[name], InBody(self.body).at(value.text, "float")).name
+        if name in SMALL_INTS:  # the low bits stay, as in every integer format
+            unused = 8 - SMALL_INTS[name].bits
             moved = self.body(f"shl i8 {value.text}, {unused}")
-            return self.body(f"{'ashr' if _SMALL_INTS[name].is_signed else 'lshr'} i8 {moved}, {unused}")
+            return self.body(f"{'ashr' if SMALL_INTS[name].is_signed else 'lshr'} i8 {moved}, {unused}")
         return value.text
-
-    def _decode_small(self, e: Encoding, raw: str) -> str:
-        """IR of the float that an i8 code stands for. Subnormals are made by subtracting the hidden bit, so that no float32 subnormal comes up."""
-        b, shift = self.body, 23 - e.mantissa
-        code = b(f"zext i8 {raw} to i32")
-        if e.specials == "scale":  # the exponent alone; code 0 is float32's subnormal 2**-127
-            placed = b(f"shl i32 {code}, 23")
-            bits = b(f"select i1 {b(f'icmp eq i32 {code}, 0')}, i32 {0x400000}, i32 {placed}")
-            nan = b(f"icmp eq i32 {code}, 255")
-            return b(f"bitcast i32 {b(f'select i1 {nan}, i32 {0x7FC00000}, i32 {bits}')} to float")
-        magnitude = b(f"and i32 {code}, {e.magnitude_mask}") if e.sign else code
-        placed = b(f"shl i32 {magnitude}, {shift}")
-        normal = b(f"add i32 {placed}, {(127 - e.bias) << 23}")
-        hidden = (128 - e.bias) << 23  # 2**(1 - bias): the mantissa behind it, without it
-        above = b(f"bitcast i32 {b(f'add i32 {placed}, {hidden}')} to float")
-        below = b(f"fsub float {above}, {b(f'bitcast i32 {hidden} to float')}")
-        tiny = b(f"icmp ult i32 {magnitude}, {1 << e.mantissa}")
-        bits = b(f"select i1 {tiny}, i32 {b(f'bitcast float {below} to i32')}, i32 {normal}")
-        if e.infinity_code is not None:
-            special = b(f"icmp uge i32 {magnitude}, {e.infinity_code}")
-            bits = b(f"select i1 {special}, i32 {b(f'or i32 {placed}, {0x7F800000}')}, i32 {bits}")
-        elif e.specials == "nan":
-            bits = b(f"select i1 {b(f'icmp eq i32 {magnitude}, {e.nan_code}')}, i32 {0x7FC00000}, i32 {bits}")
-        elif e.specials == "negative zero":
-            bits = b(f"select i1 {b(f'icmp eq i32 {code}, {e.nan_code}')}, i32 {0x7FC00000}, i32 {bits}")
-        if e.sign:
-            sign = b(f"shl i32 {b(f'and i32 {code}, {e.sign_bit}')}, {32 - e.bits}")
-            bits = b(f"or i32 {bits}, {sign}")
-        return b(f"bitcast i32 {bits} to float")
-
-    def _encode_small(self, e: Encoding, x: str) -> str:
-        """IR of the i8 code nearest to a float, halves to even; overflow and NaN as the encoding says."""
-        b, shift = self.body, 23 - e.mantissa
-        raw = b(f"bitcast float {x} to i32")
-        magnitude = b(f"and i32 {raw}, {0x7FFFFFFF}")
-        if e.specials == "scale":  # the sign is dropped; halves go up, but for 2**-127, which is code 0 exactly
-            least = b(f"icmp ult i32 {magnitude}, {1 << 23}")
-            carried = b(f"add i32 {magnitude}, {b(f'select i1 {least}, i32 {0x3FFFFF}, i32 {0x400000}')}")
-            return b(f"trunc i32 {self._least(b(f'lshr i32 {carried}, 23'), 255)} to i8")
-        # normal results: rebias the exponent and round by carrying into the kept bits
-        odd = b(f"and i32 {b(f'lshr i32 {magnitude}, {shift}')}, 1")
-        biased = b(f"add i32 {magnitude}, {(1 << (shift - 1)) - 1 - ((127 - e.bias) << 23)}")
-        normal = b(f"lshr i32 {b(f'add i32 {biased}, {odd}')}, {shift}")
-        # subnormal results: adding 2**23 of the smallest steps lines the mantissa up with them and rounds it in hardware
-        steps = (1 - e.bias - e.mantissa + 23 + 127) << 23
-        aligned = b(f"fadd float {b(f'bitcast i32 {magnitude} to float')}, {b(f'bitcast i32 {steps} to float')}")
-        subnormal = b(f"sub i32 {b(f'bitcast float {aligned} to i32')}, {steps}")
-        tiny = b(f"icmp ult i32 {magnitude}, {(128 - e.bias) << 23}")
-        code = b(f"select i1 {tiny}, i32 {subnormal}, i32 {normal}")
-        nan = b(f"icmp ugt i32 {magnitude}, {0x7F800000}")
-        sign = b(f"and i32 {b(f'lshr i32 {raw}, {32 - e.bits}')}, {e.sign_bit}")
-        if e.specials == "negative zero":  # NaN and overflow are the code of -0, and zero has no sign
-            signed = b(f"or i32 {code}, {sign}")
-            code = b(f"select i1 {b(f'icmp eq i32 {code}, 0')}, i32 0, i32 {signed}")
-            beyond = b(f"icmp ugt i32 {magnitude}, {_last_kept(e)}")  # infinities and NaN, too
-            return b(f"trunc i32 {b(f'select i1 {beyond}, i32 {e.nan_code}, i32 {code}')} to i8")
-        code = self._least(code, e.infinity_code if e.overflow == "infinity" else e.largest_code)
-        if e.nan_code is None:  # -0, whatever its sign
-            both = b(f"or i32 {code}, {sign}")
-            return b(f"trunc i32 {b(f'select i1 {nan}, i32 {e.sign_bit}, i32 {both}')} to i8")
-        code = b(f"select i1 {nan}, i32 {e.nan_code}, i32 {code}")
-        return b(f"trunc i32 {b(f'or i32 {code}, {sign}')} to i8")
-
-    def _least(self, x: str, bound: int) -> str:
-        self.body.declare("declare i32 @llvm.umin.i32(i32, i32)")
-        return self.body(f"call i32 @llvm.umin.i32(i32 {x}, i32 {bound})")
 
     def _float_to_bfloat(self, x: str) -> str:
         # to nearest, halves to even, by carrying into the kept bits; every NaN becomes 0x7FC0
@@ -364,13 +314,6 @@ class Formats:
         near = b(f"fptosi {ir} {safe} to i{via}")
         whole = b(f"select i1 {inside}, i{via} {near}, i{via} {-2 ** (via - 1)}")
         return whole if via == bits else b(f"trunc i{via} {whole} to i{bits}")
-
-
-def _last_kept(e: Encoding) -> int:
-    """Bits of the largest float32 that still rounds to the format's largest number: just below half a step above it, where its code is odd."""
-    kept = struct.unpack("<I", struct.pack("<f", e.largest))[0]
-    half = 1 << (23 - e.mantissa - 1)
-    return kept + half - (e.largest_code & 1)
 
 
 def conversion_functions(names: tuple[str, ...] = ("decode_float16", "encode_float16", "encode_bfloat16")) -> str:

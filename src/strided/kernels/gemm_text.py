@@ -6,10 +6,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from . import smallfloats
+from .formats import ENCODINGS, SMALL_INTS, InBody
+
 # dtype name -> (type in memory, type of the accumulator)
 TYPES = {
     "float32": ("float", "float"), "float64": ("double", "double"), "bfloat16": ("i16", "float"), "float16": ("i16", "float"),
     "int8": ("i8", "i32"), "uint8": ("i8", "i32"), "int16": ("i16", "i32"), "int32": ("i32", "i32"), "int64": ("i64", "i64"),
+    "uint16": ("i16", "i32"), "uint32": ("i32", "i32"), "uint64": ("i64", "i64"),
+    **dict.fromkeys(ENCODINGS, ("i8", "float")), **dict.fromkeys(SMALL_INTS, ("i8", "i32")),
 }  # fmt: skip
 SIZES = {"float": 4, "double": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
 SUFFIX = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
@@ -200,7 +205,9 @@ class Function:
             return self.op(f"bitcast {vector('i32', lanes)} {bits} to {vector('float', lanes)}")
         if dtype == "float16":
             return self._decode_half(value, lanes, native_half)
-        how = "zext" if dtype == "uint8" else "sext"
+        if dtype in ENCODINGS:
+            return smallfloats.decode(ENCODINGS[dtype], InBody(self.op).at(value, vector("i8", lanes))).name
+        how = "zext" if dtype[0] == "u" else "sext"
         return self.op(f"{how} {vector(memory, lanes)} {value} to {vector(wide, lanes)}")
 
     def encode(self, dtype: str, value, lanes: int, native_half: bool):
@@ -212,6 +219,12 @@ class Function:
             return self._encode_bfloat(value, lanes)
         if dtype == "float16":
             return self._encode_half(value, lanes, native_half)
+        if dtype in ENCODINGS:
+            return smallfloats.encode(ENCODINGS[dtype], InBody(self.op).at(value, vector("float", lanes))).name
+        if dtype in SMALL_INTS:  # the low bits stay, extended to the byte
+            unused = 32 - SMALL_INTS[dtype].bits
+            high = self.op(f"shl {vector(wide, lanes)} {value}, {self.constant('i32', unused, lanes)}")
+            value = self.op(f"{'ashr' if SMALL_INTS[dtype].is_signed else 'lshr'} {vector(wide, lanes)} {high}, {self.constant('i32', unused, lanes)}")
         return self.op(f"trunc {vector(wide, lanes)} {value} to {vector(memory, lanes)}")
 
     def _encode_bfloat(self, value, lanes):
