@@ -97,6 +97,8 @@ def _intern(op, args, data, data_key):
 
 def constant(value):
     """A number that is part of the expression. Ints and floats take the type of what they meet (PyTorch's rule for Python scalars)."""
+    if isinstance(value, complex):
+        return pair(value.real, value.imag)
     if not isinstance(value, (bool, int, float)):
         if not hasattr(value, "__index__") and not hasattr(value, "__float__"):
             raise TypeError(f"cannot use {type(value).__name__} in a scalar expression: pass a Python number or another expression")
@@ -197,6 +199,12 @@ logical_and = _function("logical_and", 2, "x != 0 and y != 0")
 logical_or = _function("logical_or", 2, "x != 0 or y != 0")
 logical_xor = _function("logical_xor", 2, "exactly one of x != 0, y != 0")
 logical_not = _function("logical_not", 1, "x == 0")
+real = _function("real", 1, "real part of a complex number; a real one as it is")
+imag = _function("imag", 1, "imaginary part; 0 for a real number")
+conj = _function("conj", 1, "complex conjugate; a real number as it is")
+angle = _function("angle", 1, "angle of a complex number in (-pi, pi]")
+sgn = _function("sgn", 1, "x / |x|, 0 at 0: the sign of a real number, the direction of a complex one")
+pair = _function("pair", 2, "the complex number x + iy, from two real ones")
 stop_gradient = _function("stop", 1, "x, a constant to derivatives")
 
 rsum = _function("rsum", 1, "sum of x along the folded axis")

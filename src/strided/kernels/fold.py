@@ -11,7 +11,7 @@ from math import prod
 
 from .. import dtypes
 from ..layout import Layout, collapse
-from . import accumulate, fold_text, jit, native
+from . import accumulate, complex, fold_text, jit, native
 from . import expr as E
 from .loops import walk_table
 
@@ -78,7 +78,7 @@ class _Geometry:
     """The walk of one fold: which dimensions are kept and folded, in what order, and the class of each operand's innermost stride."""
 
     def __init__(self, exprs, dims, outs, ins):
-        self.exprs, self.outs, self.ins = tuple(exprs), outs, ins
+        self.exprs, self.outs, self.ins = complex.of_parts(exprs, ins), outs, ins
         layouts = [layout for kind, layout in ins if kind != "param"]
         shape = layouts[0].shape if layouts else outs[0][1].shape
         for _, layout in outs:
@@ -170,7 +170,7 @@ def _split(geometry, pieces, result_bytes) -> FoldPlan:
     g = geometry
     length = -(-g.folded[0] // pieces)
     pieces = -(-g.folded[0] // length)
-    reductions = [n for n in E.topological(g.exprs) if n.op in E.REDUCTIONS]
+    reductions = [n for n in E.topological(g.exprs) if n.op in E.REDUCTIONS]  # of real numbers: sums of complex ones are pairs of them
     kept = [i for i, (kind, _) in enumerate(g.ins) if kind == "param"]
     row_shape = [1 if d in g.dims else n for d, n in enumerate(g.shape)]
     exprs, outs, offsets, size = [], [], [], 0

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from . import expr as E
-from .formats import FLOATS, IR, ITEMSIZE, MEMORY, SUFFIX, Formats, Value, bits_of, compute_type, conversion_functions, literal, name_of, promote, unsigned
+from .formats import COMPLEX, FLOATS, IR, ITEMSIZE, MEMORY, SUFFIX, Formats, Value, bits_of, compute_type, conversion_functions, literal, name_of, promote, unsigned
 from .loops import Body
 
 __all__ = ["FLOATS", "IR", "ITEMSIZE", "MEMORY", "Lowering", "Value", "compute_type", "conversion_functions", "infer", "literal", "name_of", "promote", "unsigned"]
@@ -19,11 +19,13 @@ _COMPARE = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("og
             "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}
 _MATHLIB = frozenset("exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma".split())
 
+_PARTWISE = frozenset("real imag pair cast param constant".split())
+
 
 def infer(expr: E.Expr, types: dict[E.Expr, str], default_float: str = "float32") -> str:
     """The compute type of `expr`, given those of the nodes it starts from."""
     scratch = Lowering(Body(), default_float)
-    return scratch.emit(expr, {n: Value("undef", t) for n, t in types.items()}).type
+    return scratch.emit(expr, {n: Value(("undef", "undef") if t in COMPLEX else "undef", t) for n, t in types.items()}).type
 
 
 class Lowering(Formats):
@@ -56,6 +58,30 @@ class Lowering(Formats):
         named = {line.split("@")[1].split("(")[0]: line for line in declared}
         return "\n".join([*named.values(), *(line for line in lines if not line.startswith("declare"))])
 
+    # ---- complex numbers ----
+
+    def _complex(self, op: str, args: list[Value], data: Any) -> Value:
+        """One operation that complex.py has a rule for, on its parts."""
+        from .complex import rewrite
+        params = [E.param(i) for i in range(len(args))]
+        (expr,) = rewrite((E.node(op, *params, data=data),), frozenset(i for i, a in enumerate(args) if a.type in COMPLEX))
+        return self.emit(expr, dict(zip(params, args)))
+
+    def _real(self, x): return self.parts(x)[0]
+    def _imag(self, x): return self.parts(x)[1]
+    def _conj(self, x): return x
+    def _sgn(self, x): return self._sign(x)
+
+    def _angle(self, x):
+        x = self._float(x)
+        turned = self.select(self._compare("lt", x, self.constant(0, x.type)), self.constant(math.pi, x.type), self.constant(0, x.type))
+        return self.select(self._isnan(x), x, turned)
+
+    def _pair(self, re, im):
+        re, im = self._floats(re, im)
+        type = "complex64" if re.type == "float32" else "complex128"
+        return Value((re.text, im.text), type)
+
     # ---- operations ----
 
     def apply(self, op: str, *values: Value) -> Value:
@@ -63,6 +89,8 @@ class Lowering(Formats):
         return self._node(op, list(values))
 
     def _node(self, op: str, args: list[Value], data: Any = None) -> Value:
+        if op not in _PARTWISE and any(a.type in COMPLEX for a in args):
+            return self._complex(op, args, data)
         if op == "constant":
             return self.constant(data, "bool" if isinstance(data, bool) else "weak int" if isinstance(data, int) else "weak float")
         if op == "cast":

@@ -20,8 +20,8 @@ import math
 from collections.abc import Sequence
 
 from ..layout import collapse
+from . import complex, jit, native
 from . import expr as E
-from . import jit, native
 from .loops import MAX_DIMS, Body, walk_table
 from .lower import ITEMSIZE, MEMORY, Lowering, Value, compute_type, name_of
 
@@ -47,6 +47,7 @@ def build_map(exprs: Sequence[E.Expr] | E.Expr, outs: Sequence[tuple], ins: Sequ
     exprs = (exprs,) if isinstance(exprs, E.Expr) else tuple(exprs)
     if len(exprs) != len(outs):
         raise ValueError(f"build_map got {len(exprs)} expressions for {len(outs)} results")
+    exprs = complex.of_parts(exprs, ins, compute)
     shape = tuple(outs[0][1].shape)
     kinds, strides = _operands(shape, outs, ins)
     sizes, strides = _loop_order(shape, strides, len(outs))
