@@ -12,6 +12,7 @@ from . import (
     create,
     differences,
     elementwise,
+    fft,
     floating,
     gamma,
     index,
