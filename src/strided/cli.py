@@ -20,6 +20,7 @@ commands:
   run       run a PyTorch script on this package           strided run train.py --steps 10
   annotate  run it and show shapes, copies and FLOPs        strided annotate attention.py
   inspect   what a checkpoint's weights are and take        strided inspect model.safetensors
+  number    what a number becomes in a format               strided number 0.1 --dtype bfloat16
 
   strided <command> --help    the command's options, with examples
   strided --version
@@ -45,7 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         import strided.lens.inspect as inspect
 
         return inspect.main(rest)
-    print(f"strided: no command {command!r}; there are run, annotate and inspect (strided --help)", file=sys.stderr)
+    if command == "number":
+        import strided.lens.number as number
+
+        return number.main(rest)
+    print(f"strided: no command {command!r}; there are run, annotate, inspect and number (strided --help)", file=sys.stderr)
     return 2
 
 
