@@ -1,6 +1,6 @@
 """Derivatives of scalar expressions, as expressions: reverse mode over the graph, one rule an operation.
 
-Holds the rules and PyTorch's conventions at kinks: sign(0) = 0 for abs, ties of maximum and minimum share, clamp passes at its bounds, relu is 0 at 0.
+Holds the rules, which are the same for complex numbers where a function is holomorphic, and PyTorch's conventions at kinks: sign(0) = 0 for abs, ties of maximum and minimum share, clamp passes at its bounds, relu is 0 at 0.
 Does not know tensors: summing over broadcast dimensions is the operators' business.
 """
 from __future__ import annotations
@@ -9,12 +9,16 @@ import math
 from collections.abc import Callable
 
 from . import expr as E
+from .complex import complex_nodes
 from .expr import Expr, constant, where
 from .gamma import polygamma
 
 
-def gradients(expr: Expr, gradient, inputs) -> tuple[Expr, ...]:
+def gradients(expr: Expr, gradient, inputs, complex_inputs: frozenset[int] = frozenset()) -> tuple[Expr, ...]:
     """`gradient` * d expr / d param(i), for each i of `inputs`. `gradient` is an expression of its own inputs (or a number).
+
+    With complex inputs, the gradient of a real loss L is dL/dx + i dL/dy, as in PyTorch: `gradient` times the conjugate of a holomorphic function's
+    derivative, and for a real input the real part.
 
     Where an operation does not depend on an input (the branch not taken, a tie lost) the result is 0 whatever `gradient` is, as in PyTorch.
     Reduction nodes are followed: a row's value collects the gradients of all elements of its row (with rsum).
@@ -26,6 +30,7 @@ def gradients(expr: Expr, gradient, inputs) -> tuple[Expr, ...]:
         if n in wanted or (n.op != "stop" and any(a in depends for a in n.args)):
             depends.add(n)
     rows = row_nodes(order)
+    complexes = complex_nodes((expr,), complex_inputs) if complex_inputs else set()
     adjoint: dict[Expr, Expr] = {expr: gradient if isinstance(gradient, Expr) else constant(gradient)}
     for n in reversed(order):
         g = adjoint.get(n)
@@ -36,15 +41,36 @@ def gradients(expr: Expr, gradient, inputs) -> tuple[Expr, ...]:
             if n.op in FLAT:
                 continue
             raise NotImplementedError(f"derivative of {n.op!r} is not known: give the operator a backward function of its own")
-        for argument, part in zip(n.args, rule(n, g, *n.args)):
+        parts = _of_complex(rule, n, g) if complexes and any(a in complexes for a in (n, *n.args)) else rule(n, g, *n.args)
+        for argument, part in zip(n.args, parts):
             if part is None or argument not in depends or is_number(part, 0):
                 continue
+            if complexes and argument not in complexes:
+                part = real(part)
             if argument in rows and n not in rows:
                 part = E.rsum(part)
             previous = adjoint.get(argument)
             adjoint[argument] = part if previous is None else add(previous, part)
     zero = constant(0.0)
     return tuple(adjoint.get(E.param(i), zero) for i in inputs)
+
+
+def _of_complex(rule, n: Expr, g: Expr) -> tuple:
+    """One gradient an argument of a node with complex numbers: of a function that is not holomorphic by its own rule, else from the real rule."""
+    own = NOT_HOLOMORPHIC.get(n.op)
+    if own is not None:
+        return own(n, g, *n.args)
+    return tuple([None if part is None else conj(part) for part in rule(n, conj(g), *n.args)])
+
+
+def conj(a: Expr) -> Expr:
+    if a.op == "conj":
+        return a.args[0]
+    return a if a.op in ("constant", "real", "imag", "abs", "angle") else E.conj(a)
+
+
+def real(a: Expr) -> Expr:
+    return a if a.op in ("constant", "real", "imag", "abs", "angle") else real(a.args[0]) if a.op == "conj" else E.real(a)
 
 
 def row_nodes(order) -> set[Expr]:
@@ -185,6 +211,25 @@ def _atan2(n, g, y, x):
     return mul(scaled, x), neg(mul(scaled, y))
 
 
+def _angle(n, g, z):
+    size = E.abs(z)
+    turned = E.pair(neg(E.imag(z)), E.real(z))  # iz: a step across the direction of z turns it by its length / |z|
+    return where(E.node("eq", size, 0), 0.0, mul(g, div(div(turned, size), size))),
+
+
+def _sgn(n, g, z):
+    size = E.abs(z)
+    along = mul(E.real(mul(g, conj(n))), n)  # the part of g along the direction of z, which sgn does not see
+    return where(E.node("eq", size, 0), 0.0, div(sub(g, along), size)),
+
+
+def _complex_pow(n, g, x, y):
+    below = y - 1 if y.op != "constant" else constant(y.data - 1)
+    gx = where(E.node("eq", y, 0), 0.0, mul(g, conj(mul(y, x ** below))))
+    settled = E.node("and", E.node("eq", x, 0), E.node("ge", E.real(y), 0))
+    return gx, where(settled, 0.0, mul(g, conj(mul(n, E.log(x)))))
+
+
 def _extreme_of_row(n, g, x):
     chosen = E.node("eq", x, n)
     return where(chosen, div(g, E.rsum(where(chosen, 1.0, 0.0))), 0.0),
@@ -245,6 +290,27 @@ RULES: dict[str, Callable[..., tuple]] = {
     "rsum": lambda n, g, x: (g,),
     "rmax": _extreme_of_row,
     "rmin": _extreme_of_row,
+}
+
+RULES.update({
+    "real": lambda n, g, z: (g,),
+    "imag": lambda n, g, z: (constant(0.0),),
+    "conj": lambda n, g, z: (g,),
+    "sgn": lambda n, g, z: (constant(0.0),),
+    "angle": lambda n, g, z: (constant(0.0),),
+    "pair": lambda n, g, x, y: (g, constant(0.0)),
+})
+
+# Of complex arguments or results, where the derivative is not a complex number that multiplies the gradient.
+NOT_HOLOMORPHIC: dict[str, Callable[..., tuple]] = {
+    "real": lambda n, g, z: (g,),
+    "imag": lambda n, g, z: (E.pair(0.0, g),),
+    "conj": lambda n, g, z: (conj(g),),
+    "abs": lambda n, g, z: (mul(g, E.sgn(z)),),
+    "angle": _angle,
+    "sgn": _sgn,
+    "pair": lambda n, g, x, y: (real(g), E.imag(g)),
+    "pow": _complex_pow,
 }
 
 # Steps and truth values: the derivative is 0 wherever there is one.
