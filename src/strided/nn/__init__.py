@@ -5,7 +5,7 @@ from . import functional, init, modules, parameter
 from .hooks import RemovableHandle
 from .lazy import lazy_names
 from .module import Module
-from .parameter import Buffer, Parameter, UninitializedParameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 _find, __dir__, _names = lazy_names(f"{__name__}.modules", globals(), modules.FAMILIES)
 
@@ -19,6 +19,7 @@ __all__ = [
     "Module",
     "Parameter",
     "RemovableHandle",
+    "UninitializedBuffer",
     "UninitializedParameter",
     "functional",
     "init",

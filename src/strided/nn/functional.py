@@ -42,6 +42,7 @@ FAMILIES = {
     "distance": "cosine_similarity normalize pairwise_distance pdist",
     "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
     "embedding_bag": "embedding_bag",
+    "fractional_pool": "fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices",
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss gaussian_nll_loss "
         "hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss "

@@ -84,8 +84,137 @@ def _rebuild_buffer(data, persistent):
     return Buffer(data, persistent=persistent)
 
 
-class UninitializedParameter:
-    """Stands for a parameter whose shape is inferred at the first call. Lazy modules are not supported."""
+class UninitializedTensorMixin:
+    """A tensor without a shape yet: it knows its dtype and device only. `materialize` gives it memory, and makes it an ordinary one.
 
-    def __new__(cls, *args, **kwargs):
-        raise NotImplementedError("UninitializedParameter: lazy modules are not supported; give the sizes when building the module")
+    It has no spec, so that every operator that is handed one ends in `__getattr__` below; the few attributes that need no shape are here.
+    """
+
+    cls_to_become: type = Tensor
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Uninitialised memory of this shape, on this tensor's own device and in its own dtype unless others are given."""
+        from ..ops import empty
+
+        data = empty(shape, device=device or self.device, dtype=dtype or self.dtype)
+        self.spec, self.mem, self.ptr = data.spec, data.mem, data.ptr
+        del self._empty
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when trying to load an "
+            "uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before accessing their attributes."
+        )
+
+    def share_memory_(self):
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling `module.share_memory()`."
+        )
+
+    def __getattr__(self, name):
+        if name in ("spec", "mem", "ptr"):
+            raise ValueError(
+                "Attempted to use an uninitialized parameter. This error happens when you are using a `LazyModule` or explicitly manipulating "
+                f"`torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call `forward` with a dummy batch "
+                "to initialize the parameters before calling torch functions"
+            )
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    @property
+    def data(self):
+        return self._empty
+
+    @data.setter
+    def data(self, value):
+        self._empty = value.data if isinstance(value, UninitializedTensorMixin) else value
+
+    @property
+    def dtype(self):
+        return self._empty.dtype
+
+    @property
+    def device(self):
+        return self._empty.device
+
+    def is_floating_point(self):
+        return self.dtype.is_floating_point
+
+    def is_complex(self):
+        return self.dtype.is_complex
+
+    def detach(self):
+        return self._like(self._empty)
+
+    def to(self, *args, **kwargs):
+        return self._like(self._empty.to(*args, **kwargs))
+
+    def cpu(self):
+        return self.to("cpu")
+
+    def half(self):
+        return self._like(self._empty.half())
+
+    def float(self):
+        return self._like(self._empty.float())
+
+    def double(self):
+        return self._like(self._empty.double())
+
+    def bfloat16(self):
+        return self._like(self._empty.bfloat16())
+
+    def requires_grad_(self, requires_grad=True):
+        self._tracked = requires_grad
+        return self
+
+    def _like(self, data):
+        return type(self)(self._tracked, device=data.device, dtype=data.dtype)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = self._like(self._empty)
+        return memo[id(self)]
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self._tracked, self.device, self.dtype)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is inferred at the first call of a lazy module."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        return _uninitialised(cls, requires_grad, device, dtype)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
+    """A buffer whose shape is inferred at the first call of a lazy module."""
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        result = _uninitialised(cls, requires_grad, device, dtype)
+        result.persistent = persistent
+        return result
+
+
+def _uninitialised(cls, requires_grad, device, dtype):
+    from ..ops import empty
+
+    result = object.__new__(cls)
+    result._empty = empty(0, device=device, dtype=dtype)
+    return result.requires_grad_(requires_grad)
+
+
+def is_lazy(param):
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)

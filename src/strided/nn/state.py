@@ -7,6 +7,7 @@ import itertools
 
 from ..autograd.modes import no_grad
 from ..tensor import Tensor
+from .parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
 
@@ -157,6 +158,8 @@ class StateDict:
                 f"but received {type(value)}"
             )
             return
+        if is_lazy(own) and is_lazy(value):  # neither has a shape: there is nothing to copy
+            return
         if own.ndim == 0 and value.shape == (1,):  # scalars were once saved as vectors of one element
             value = value[0]
         if value.shape != own.shape:
@@ -180,8 +183,6 @@ class StateDict:
 
     def _take(self, name, own, value):
         """`assign=True`: the module holds the given tensor from now on."""
-        from .parameter import Parameter
-
         if isinstance(own, Parameter):
             value = (
                 value.requires_grad_(own.requires_grad)

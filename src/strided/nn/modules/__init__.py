@@ -20,12 +20,18 @@ FAMILIES = {
         "L1Loss MSELoss SmoothL1Loss HuberLoss NLLLoss CrossEntropyLoss BCELoss BCEWithLogitsLoss KLDivLoss "
         "PoissonNLLLoss GaussianNLLLoss CosineEmbeddingLoss MarginRankingLoss HingeEmbeddingLoss "
         "SoftMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss MultiLabelMarginLoss CTCLoss TripletMarginLoss "
-        "TripletMarginWithDistanceLoss"
+        "TripletMarginWithDistanceLoss NLLLoss2d"
+    ),
+    "linear_cross_entropy": "LinearCrossEntropyLoss LinearCrossEntropyOptions",
+    "adaptive": "AdaptiveLogSoftmaxWithLoss",
+    "lazy": (
+        "LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyBatchNorm1d LazyBatchNorm2d "
+        "LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d"
     ),
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "pooling": (
         "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d AdaptiveAvgPool1d "
-        "AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d"
+        "AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d"
     ),
     "padding": (
         "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d ReflectionPad1d "

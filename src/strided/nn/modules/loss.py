@@ -1,4 +1,4 @@
-"""Losses as modules. The formulas are in functions/loss.py and ops/."""
+"""Losses as modules. The formulas are in functions/loss.py and ops/; the loss over a linear map is in linear_cross_entropy.py."""
 from .. import functional as F
 from ..functions.loss import _reduction
 from ..module import Module
@@ -62,6 +62,10 @@ class NLLLoss(_WeightedLoss):
 
     def forward(self, input, target):
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class NLLLoss2d(NLLLoss):
+    """The older name of NLLLoss for images."""
 
 
 class CrossEntropyLoss(_WeightedLoss):

@@ -233,3 +233,40 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Maxima over ranges of the last three dimensions."""
 
     n = 3
+
+
+class _FractionalMaxPool(Module):
+    n = 0
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        name = type(self).__name__
+        if self.n == 3 and not all(k > 0 for k in (kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,))):
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.kernel_size = tuple_of(kernel_size, self.n)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else tuple_of(output_size, self.n)
+        self.output_ratio = None if output_ratio is None else tuple_of(output_ratio, self.n)
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input):
+        function = F.fractional_max_pool2d if self.n == 2 else F.fractional_max_pool3d
+        return function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, _random_samples=self._random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Maxima of windows of [N, C, H, W] whose starts are drawn."""
+
+    n = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Maxima of windows of [N, C, T, H, W] whose starts are drawn."""
+
+    n = 3
