@@ -15,7 +15,9 @@ from ..autograd.graph import accumulator, gradient_edge, next_sequence
 from ..autograd.modes import STATE
 from ..autograd.saved import attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
+from ..kernels import complex as complex_rules
 from ..kernels import expr as E
+from ..kernels.derivative import conj
 from ..kernels.index import build_copy
 from ..kernels.map import build_map
 from ..layout import broadcast_shapes, result_strides
@@ -26,16 +28,24 @@ from .table import TABLE, Entry
 
 _new = object.__new__
 _SCALARS = frozenset((float, int, bool))
-_SCALAR_SLOT = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64")}
+_SCALAR_SLOT = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64"), complex: ("param", "f64")}
 
 
 class Plan:
-    """How to compute one operator on operands of given kinds: descriptor (None on meta), the result's spec, the dtype computed in."""
+    """How to compute one operator on operands of given kinds: descriptor (None on meta), the result's spec, the dtype computed in, and the places of
+    Python complex numbers, whose imaginary parts take slots of their own at the end."""
 
-    __slots__ = ("desc", "spec", "common")
+    __slots__ = ("desc", "spec", "common", "split")
 
-    def __init__(self, desc, spec, common):
-        self.desc, self.spec, self.common = desc, spec, common
+    def __init__(self, desc, spec, common, split=()):
+        self.desc, self.spec, self.common, self.split = desc, spec, common, split
+
+    def slots(self, operands):
+        """What the kernel is launched with: addresses and numbers."""
+        if not self.split:
+            return [o.ptr if isinstance(o, Tensor) else o for o in operands]
+        numbers = [o.real if i in self.split else o for i, o in enumerate(operands)]
+        return [o.ptr if isinstance(o, Tensor) else o for o in numbers] + [operands[i].imag for i in self.split]
 
 
 class Pointwise:
@@ -43,6 +53,9 @@ class Pointwise:
 
     kind: how the result's dtype follows from the operands' common one: "promote" (the same), "float" (integers become the default float),
     "compare" (bool), "bool" (bool, operands used as they are). node: the autograd node class's name, or None where nothing is to be recorded.
+
+    Complex operands are a twin's business: the same operator with derivatives and a result dtype of its own for one choice of complex operands, so that
+    nothing is asked on a real call.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], arity: int, kind: str = "promote", node: str | None = None):
@@ -57,6 +70,48 @@ class Pointwise:
         self.node_class = node_class(node) if node else None
         self.entry: Entry | None = None  # what the lens is told of a derivative, which has no entry in the table
         self.rounds = False  # numbers and wider 0-d operands round to a 16-bit common dtype before they are computed with
+        self.complexes: tuple[bool, ...] = (False,) * arity  # which operands are complex
+        self.twins: dict[tuple[bool, ...], Pointwise] = {}  # by `complexes`
+        self.complex_function: Callable[..., Any] | None = None  # the expression for complex operands, where that is another one
+        self.complex_error: Exception | None = None  # PyTorch's refusal of complex operands
+        self.keeps_real = False  # real operands beside complex ones are used as real numbers, not as complex ones without an imaginary part
+
+    # ---- complex operands ---------------------------------------------------------------------------------------------
+
+    def for_operands(self, operands) -> Pointwise:
+        """The operator, or its twin for the complex ones among `operands`."""
+        complexes = tuple([o.spec.dtype.is_complex if isinstance(o, Tensor) else type(o) is complex for o in operands])
+        return self if complexes == self.complexes else self.twin(complexes)
+
+    def twin(self, complexes: tuple[bool, ...]) -> Pointwise:
+        """This operator where the operands that `complexes` marks are complex. Raises where PyTorch does not define it for them."""
+        self.twins.setdefault(self.complexes, self)
+        found = self.twins.get(complexes)
+        if found is None:
+            if self.complex_error is not None and any(complexes):
+                raise self.complex_error
+            found = _new(type(self))
+            found.__dict__.update(self.__dict__)
+            found.complexes = complexes
+            if self.complex_function is not None:
+                found.expr, found.gradient = E.trace(self.complex_function, self.arity), None
+            found.flops = E.flops(found._in_parts())
+            found.plans, found.inplace_plans, found.vjps, found.recipes = PlanCache(), PlanCache(), {}, {}
+            self.twins[complexes] = found
+        return found
+
+    def _complex_inputs(self) -> frozenset[int]:
+        return frozenset(i for i, is_complex in enumerate(self.complexes) if is_complex)
+
+    def _in_parts(self):
+        """The expression over the parts of the complex operands. Raises PyTorch's sentence where there is none."""
+        try:
+            return complex_rules.rewrite((self.expr,), self._complex_inputs())
+        except NotImplementedError:
+            raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for 'ComplexFloat': compute on x.real and x.imag, or on x.abs()") from None
+
+    def result_is_complex(self) -> bool:
+        return self.expr in complex_rules.complex_nodes((self.expr,), self._complex_inputs())
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
@@ -77,6 +132,8 @@ class Pointwise:
             if t.dtype.code < 0:
                 raise NotImplementedError(f'"{self.name}" not implemented for \'{t.dtype.scalar_name}\': convert to float32 first, as in x.float()')
         result_dtype = dtypes.bool_ if self.kind in ("compare", "bool") else common
+        if common.is_complex and result_dtype is common and not self.result_is_complex():
+            result_dtype = common.to_real()
         shape = broadcast_shapes(*[t.shape for t in tensors])
         if into is None:
             layout = result_strides(shape, *[t.spec.layout for t in tensors])
@@ -98,13 +155,32 @@ class Pointwise:
             else:
                 ins.append(_SCALAR_SLOT[type(operand)])
                 compute.append(None)
-        expr = self.expr
+        expr, split = self.expr, ()
+        if common.is_complex:
+            expr, split = self._with_complex(operands, common, ins, compute)
         if self.rounds and common.is_floating_point and common.itemsize == 2:
             wider = [i for i, o in enumerate(operands) if not isinstance(o, Tensor) or o.dtype is not common]
             expr = _substitute_params(expr, {i: E.cast(E.param(i), common) for i in wider})
             compute = [None if i in wider else c for i, c in enumerate(compute)]
         desc = build_map(expr, [(result_dtype, layout)], ins, compute=compute, result_bytes=0 if into is not None else spec.nbytes)
-        return Plan(desc, spec, common)
+        return Plan(desc, spec, common, split)
+
+    def _with_complex(self, operands, common, ins, compute):
+        """The expression where a complex number is made of two slots and a real one beside complex ones has an imaginary part of 0, and the places of the
+        complex numbers; `ins` and `compute` are brought up to date."""
+        split, replaced = [], {}
+        for i, operand in enumerate(operands):
+            if type(operand) is complex:
+                split.append(i)
+                replaced[i] = E.pair(E.param(i), E.param(len(ins)))
+                ins.append(_SCALAR_SLOT[complex])
+                compute.append(None)
+            elif not isinstance(operand, Tensor):
+                if not self.keeps_real:
+                    replaced[i] = E.pair(E.param(i), 0.0)
+            elif self.kind != "bool" and not self.complexes[i] and self.keeps_real:
+                compute[i] = common.to_real()
+        return (_substitute_params(self.expr, replaced) if replaced else self.expr), tuple(split)
 
     # ---- calling ------------------------------------------------------------------------------------------------------
 
@@ -115,9 +191,12 @@ class Pointwise:
         plan = self.plans.get(kinds)
         if plan is None:
             operands = tuple([_number(o) for o in operands])
+            twin = self.for_operands(operands)
+            if twin is not self:
+                return twin(*operands)
             kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
             plan = self.plans.get(kinds) or self.plans.put(kinds, self.plan(operands))
-        out = run(plan.desc, plan.spec, *[o.ptr if isinstance(o, Tensor) else o for o in operands])
+        out = run(plan.desc, plan.spec, *plan.slots(operands))
         if self.node_name is not None and tracking(*operands):
             self.record(kinds, operands, out)
         return out
@@ -127,7 +206,7 @@ class Pointwise:
 
         kinds: the spec of a tensor, the type of a number, for each operand.
         """
-        if not out.spec.dtype.is_floating_point:
+        if not out.spec.dtype.is_floating_point and not out.spec.dtype.is_complex:
             return
         edges = []
         wanted = 0
@@ -141,7 +220,7 @@ class Pointwise:
 
     def record_two(self, kinds: tuple, a: Tensor, b: Any, out: Tensor) -> None:
         """`record` for a tensor and a second operand."""
-        if not out.spec.dtype.is_floating_point:
+        if not out.spec.dtype.is_floating_point and not out.spec.dtype.is_complex:
             return
         if a._base is not None:
             first = gradient_edge(a)
@@ -198,6 +277,9 @@ class Pointwise:
         """Writes the result into x, the first operand; history and version follow."""
         check_inplace(x, *others)
         others = tuple(_number(o) for o in others)
+        twin = self.for_operands((x, *others))
+        if twin is not self:
+            return twin.into(x, *others)
         key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in (x, *others)])
         plan = self.inplace_plans.get(key)
         if plan is None:
@@ -221,7 +303,7 @@ class Pointwise:
                 operands = tuple([self_copy(o) if isinstance(o, Tensor) and _clash(o, x) else o for o in others])
                 kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in (x, *operands)])
                 plan = self.inplace_plans.get(kinds) or self.inplace_plans.put(kinds, self.plan((x, *operands), into=x))
-            launch(plan.desc, x.ptr, x.ptr, *[o.ptr if isinstance(o, Tensor) else o for o in operands])
+            launch(plan.desc, x.ptr, *plan.slots((x, *operands)))
         x.mem.version += 1
         if track:
             everything = (*before, x)
@@ -247,11 +329,16 @@ class Pointwise:
             chosen = self.gradient(i)
             if chosen is None:
                 return ZERO
-            expression = chosen(g, *[E.param(k) for k in range(n)], E.param(n + 1))
+            expression = chosen(conj(g) if any(self.complexes) else g, *[E.param(k) for k in range(n)], E.param(n + 1))
+            if any(self.complexes):  # the derivative of a holomorphic function, conjugated
+                expression = conj(expression)
         else:
-            (expression,) = E.gradients(self.expr, g, (i,))
+            (expression,) = E.gradients(self.expr, g, (i,), self._complex_inputs())
             if self.expr.op not in ("param", "constant"):
                 expression = _substitute(expression, self.expr, E.param(n + 1))  # the result is at hand: need not be computed again
+        numbers = self.complexes
+        if any(numbers):
+            expression, numbers = self._of_kind(expression, i)
         if expression is g:
             return PASS
         if expression.op == "constant":
@@ -261,7 +348,19 @@ class Pointwise:
         label = f"{self.name}_backward"
         operator = Pointwise(label, lambda *a: renumbered, len(used), "promote", node=(self.node_name or "").removesuffix("Backward0") + "Backward")
         operator.entry = Entry(label, pointwise=True, flops=with_flops(operator))
+        if any(numbers):
+            operator.complexes, operator.keeps_real = tuple([numbers[k] for k in used]), True
+            operator.flops = E.flops(operator._in_parts())
         return operator, tuple(-1 if k == n else n if k == n + 1 else k for k in used)
+
+    def _of_kind(self, expression, i: int):
+        """The gradient of operand i, complex if that is and else real; and which of the operands, of the gradient and of the result are complex."""
+        result = self.result_is_complex()
+        numbers = (*self.complexes, result, result)
+        made = expression in complex_rules.complex_nodes((expression,), frozenset(k for k, is_complex in enumerate(numbers) if is_complex))
+        if expression.op != "constant" and made is not self.complexes[i]:
+            expression = E.real(expression) if made else E.pair(expression, 0.0)
+        return expression, numbers
 
     def recipe(self, wanted: int) -> Recipe:
         """What to save and how to compute gradients; bit i of `wanted` says whether operand i wants one."""
@@ -288,8 +387,15 @@ def _substitute(expression, old, new):
 
 
 def with_flops(op: Pointwise) -> Callable[[tuple, dict, Any], int]:
-    """FLOPs of a pointwise operator for its entry: its expression's, an element; none where the result is of integers."""
-    return lambda args, kwargs, result: 0 if result.dtype.kind in ("int", "uint") else op.flops * result.numel()
+    """FLOPs of a pointwise operator for its entry: its expression's, an element (in real operations, for complex numbers); none where the result is of integers."""
+
+    def flops(args, kwargs, result):
+        if result.dtype.kind in ("int", "uint"):
+            return 0
+        places = [*args[: op.arity], *(None for _ in range(op.arity - len(args)))]
+        return op.for_operands(places).flops * result.numel()
+
+    return flops
 
 
 def _substitute_params(expression, replacements: dict):
@@ -321,7 +427,7 @@ def _renumber(expression, numbers: dict[int, int]):
 
 def _number(value):
     """A Python number for whatever acts as one (NumPy scalars, SymPy-free bools); tensors as they are."""
-    if isinstance(value, Tensor) or type(value) in _SCALARS:
+    if isinstance(value, Tensor) or type(value) in _SCALARS or type(value) is complex:
         return value
     if isinstance(value, bool | int | float):
         return bool(value) if isinstance(value, bool) else int(value) if isinstance(value, int) else float(value)
@@ -330,7 +436,7 @@ def _number(value):
     if hasattr(value, "__array_interface__"):  # a NumPy array beside a tensor counts as a tensor over its memory
         return tensor_of(value)
     if isinstance(value, complex):
-        raise NotImplementedError("complex numbers are not supported yet: split real and imaginary parts into two tensors")
+        return complex(value)
     raise TypeError(f"expected a tensor or a number, but got {type(value).__name__}")
 
 
@@ -420,9 +526,12 @@ def pointwise(
     namespace: str | None = None,
     autocast: str | None = None,
     doc: str | None = None,
+    complex_function: Callable[..., Any] | None = None,
+    complex_error: Exception | None = None,
 ) -> Pointwise:
     """Registers the operator `name` given by an expression over its positional arguments.
 
+    complex_function: the expression for complex operands, where that is another one; complex_error: what is raised for them instead.
     gradient: an expression `lambda g, *operands, result` an operand (None: no gradient), where the one derived from the graph is not wanted.
     """
     arity = function.__code__.co_argcount
@@ -430,6 +539,7 @@ def pointwise(
     op = Pointwise(name, function, arity, kind, node_name)
     if gradient is not None:
         op.gradient = lambda i: gradient[i]
+    op.complex_function, op.complex_error = complex_function, complex_error
     op.rounds = arity == 2 and name not in ("mul", "true_divide")  # PyTorch multiplies and divides 16-bit tensors by numbers in float32
     entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc or function.__doc__, module=__name__)
     entry.flops = with_flops(op)
@@ -463,6 +573,8 @@ def _unary(op: Pointwise, entry: Entry):
             if not isinstance(input, Tensor):
                 raise _not_a_tensor(entry.name, input)
             spec = input.spec
+            if spec.dtype.is_complex:
+                return op(input)
             plan = plans.put(spec, op.plan((input,)))
             if input.spec is not spec:  # another thread gave it other data while the plan was made
                 return call(input)
@@ -507,6 +619,8 @@ def _binary(op: Pointwise, entry: Entry):
             if key is None:
                 return _mixed(op, entry, input, other)
             signatures.check(entry.name, (input, other))
+            if key[0].dtype.is_complex or second is not other and key[1].dtype.is_complex:
+                return op(input, other)
             plan = plans.put(key, op.plan((input, other)))
             if input.spec is not key[0] or second is not other and other.spec is not key[1]:  # given other data by another thread meanwhile
                 return call(input, other)
@@ -536,7 +650,7 @@ def _mixed(op: Pointwise, entry: Entry, *operands):
     try:
         operands = tuple(_number(o) for o in operands)
     except TypeError:
-        bad = next(o for o in operands if not isinstance(o, Tensor | bool | int | float))
+        bad = next(o for o in operands if not isinstance(o, Tensor | bool | int | float | complex))
         raise TypeError(f"{entry.name}(): expected tensors or numbers, but got {type(bad).__name__}") from None
     return op(*operands)
 

@@ -537,7 +537,7 @@ def _dunder(name: str, target, reflected=None):
 
 
 def _computable(value) -> bool:
-    return isinstance(value, Tensor | bool | int | float) or getattr(value, "ndim", None) == 0 or hasattr(value, "__array_interface__")
+    return isinstance(value, Tensor | bool | int | float | complex) or getattr(value, "ndim", None) == 0 or hasattr(value, "__array_interface__")
 
 
 def _install_dunders() -> None:

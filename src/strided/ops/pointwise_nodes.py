@@ -163,8 +163,9 @@ def _prepare(node: PointwiseNode, g: Tensor, values: dict[int, Any]) -> None:
             operator, sources = term
             operands = tuple([values[k] for k in sources])
             key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
+            operator = operator.for_operands(operands)
             plan = operator.plans.get(key) or operator.plans.put(key, operator.plan(operands))
-            if plan.desc is None:
+            if plan.desc is None or plan.split:
                 steps = None
                 break
             steps.append((plan.desc, plan.spec, sources, None if _fits(plan.spec, kind) else kind))
@@ -181,6 +182,8 @@ def fit(g: Tensor, spec: Spec) -> Tensor:
     if g.spec.shape != spec.shape:
         g = sum_to(g, spec.shape)
     if g.spec.dtype is not spec.dtype:
+        if g.spec.dtype.is_complex and not spec.dtype.is_complex:
+            g = TABLE["real"].call(g)
         g = TABLE["to"].call(g, spec.dtype)
     return g
 
