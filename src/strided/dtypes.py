@@ -99,6 +99,7 @@ def _define(name, abbr, bits, kind, format=None, encoding=None, compute=None):
         dtype.unpacked.stored = dtype
         if kind != "float":  # integers are kept sign-extended there: bytes like any
             dtype.unpacked.code = CODES[f"{kind}8"]
+        dtype.code = dtype.unpacked.code
     _ALL[name] = dtype
     return dtype
 

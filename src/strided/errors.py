@@ -6,6 +6,14 @@ Every function but `check_devices` returns an exception to raise. Plain text, no
 from math import prod
 
 
+class PackedOperand(NotImplementedError):
+    """A kernel was given elements below eight bits as they are stored, several a byte. Operators answer by computing on unpacked ones (ops/packed.py);
+    what is not an operator lets it through."""
+
+    def __init__(self, text: str = ""):
+        super().__init__(text or "elements stored several a byte cannot be computed with in place: convert them first, as in x.to(torch.float32)")
+
+
 def draw(names, shapes, marks=()) -> str:
     """Shapes in aligned columns under each other, counted from the right as broadcasting does; `marks`: columns (negative) to point at."""
     ndim = max(map(len, shapes), default=0)

@@ -12,6 +12,8 @@ from .kernels.native import Storage, new_storage, wrap_storage
 from .layout import Layout, Size, wrap_dim
 
 META_ADDRESS = 3 << 62  # where meta tensors "begin": no address, and too large for a kernel's slot, so that a launch refuses it instead of reading there
+# Packed elements (several a byte) have no address each: `ptr` counts elements from here, for every storage. Too large for a slot as well.
+PACKED_ADDRESS = 5 << 61
 
 _SPECS: dict[tuple, Spec] = {}
 _SPEC_LIMIT = 20_000  # beyond this many the table is emptied; a spec met again is then made anew
@@ -20,7 +22,7 @@ _SPEC_LIMIT = 20_000  # beyond this many the table is emptied; a spec met again 
 class Spec:
     """The kind of a tensor: layout, dtype and device. Interned, so that plans are found by identity; `cache` holds plans for tensors of this kind."""
 
-    __slots__ = ("layout", "dtype", "device", "shape", "strides", "numel", "ndim", "itemsize", "nbytes", "is_contiguous", "is_meta", "cache", "__weakref__")
+    __slots__ = ("layout", "dtype", "device", "shape", "strides", "numel", "ndim", "itemsize", "nbytes", "is_contiguous", "is_meta", "is_plain", "cache", "__weakref__")
 
     @staticmethod
     def of(layout: Layout, dtype: DType, device: Device) -> Spec:
@@ -33,9 +35,10 @@ class Spec:
             found.layout, found.dtype, found.device = layout, dtype, device
             found.shape, found.strides, found.numel, found.ndim = layout.shape, layout.strides, layout.numel, layout.ndim
             found.itemsize = dtype.itemsize
-            found.nbytes = layout.numel * dtype.itemsize
+            found.nbytes = bytes_for(layout.numel, dtype)
             found.is_contiguous = layout.is_contiguous
             found.is_meta = device.type == "meta"
+            found.is_plain = not (found.is_meta or dtype.packed)  # its elements have addresses
             found.cache = {}
             found = _SPECS.setdefault(key, found)
         return found
@@ -142,10 +145,14 @@ class Tensor:
 
     def storage_offset(self) -> int:
         """Elements from the start of the storage to element [0, …, 0]."""
-        return (self.ptr - self.mem.data) // self.spec.itemsize if self.mem.data else self.ptr % META_ADDRESS // self.spec.itemsize
+        if not self.spec.is_plain:
+            return self.ptr % (META_ADDRESS if self.spec.is_meta else PACKED_ADDRESS) // self.spec.itemsize
+        return (self.ptr - self.mem.data) // self.spec.itemsize if self.mem.data else 0
 
     def data_ptr(self) -> int:
-        """Address of element [0, …, 0]; 0 for an empty or meta tensor."""
+        """Address of element [0, …, 0] (of the byte that it begins in); 0 for an empty or meta tensor."""
+        if self.spec.dtype.packed and self.mem.data and self.spec.numel:
+            return self.mem.data + self.storage_offset() * self.spec.dtype.bits // 8
         return self.ptr if self.spec.numel and self.mem.data else 0
 
     def is_contiguous(self, memory_format=None) -> bool:
@@ -201,8 +208,18 @@ def wrap(spec: Spec, mem: Any, ptr: int) -> Tensor:
     t = _new(Tensor)
     t.spec = spec
     t.mem = mem
-    t.ptr = ptr or (META_ADDRESS if spec.is_meta else 0)
+    t.ptr = ptr or place_of(mem, spec)
     return t
+
+
+def bytes_for(elements: int, dtype: DType) -> int:
+    """Bytes that so many elements take: whole ones, also where the last is shared with nothing."""
+    return (elements * dtype.bits + 7) // 8 if dtype.packed else elements * dtype.itemsize
+
+
+def place_of(mem: Any, spec: Spec, offset: int = 0) -> int:
+    """`ptr` of element `offset` of a storage, for tensors of a spec's dtype and device."""
+    return (mem.data if spec.is_plain else META_ADDRESS if spec.is_meta else PACKED_ADDRESS) + offset * spec.itemsize
 
 
 def empty(shape, dtype: DType, device: Device, strides=None) -> Tensor:
@@ -213,9 +230,20 @@ def empty(shape, dtype: DType, device: Device, strides=None) -> Tensor:
 
 def empty_of(spec: Spec) -> Tensor:
     """A fresh uninitialised tensor of a spec."""
-    nbytes = spec.layout.span * spec.itemsize
-    mem = wrap_storage(0, nbytes, None) if spec.is_meta else new_storage(nbytes)
-    return wrap(spec, mem, META_ADDRESS if spec.is_meta else mem.data)
+    if not spec.is_plain:
+        return _empty_unusual(spec)
+    mem = new_storage(spec.layout.span * spec.itemsize)
+    return wrap(spec, mem, mem.data)
+
+
+def _empty_unusual(spec: Spec) -> Tensor:
+    nbytes = bytes_for(spec.layout.span, spec.dtype)
+    if spec.is_meta:
+        return wrap(spec, wrap_storage(0, nbytes, None), META_ADDRESS)
+    mem = new_storage(nbytes)
+    if spec.layout.span * spec.dtype.bits % 8:  # the bits behind the last element are defined, since they are saved with it
+        memoryview(mem)[nbytes - 1] = 0
+    return wrap(spec, mem, PACKED_ADDRESS)
 
 
 class UntypedStorage:
@@ -270,7 +298,7 @@ class TypedStorage:
         self._mem, self.dtype = owner.mem, owner.dtype
 
     def __len__(self):
-        return self._mem.nbytes // self.dtype.itemsize
+        return self._mem.nbytes * 8 // self.dtype.bits if self.dtype.packed else self._mem.nbytes // self.dtype.itemsize
 
     size = __len__
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..encoding import Encoding
+from ..errors import PackedOperand
 from . import jit, scalar, smallfloats
 from .loops import Body
 
@@ -49,6 +50,8 @@ class Value(NamedTuple):
 def name_of(dtype) -> str:
     name = getattr(dtype, "name", dtype)
     if name not in MEMORY:
+        if getattr(dtype, "packed", False):
+            raise PackedOperand
         raise NotImplementedError(f"kernels do not compute with {dtype} elements yet: convert them to float32 first with .to(torch.float32)")
     return name
 

@@ -13,6 +13,7 @@ import sysconfig
 import weakref
 from typing import Any
 
+from ..errors import PackedOperand
 from . import jit
 from .runtime_ir import MAX_SLOTS, runtime_ir
 
@@ -90,7 +91,9 @@ def _initialise() -> Any:
     storage = _make_storage_type()
     # MADV_HUGEPAGE is Linux's: large blocks on 2 MiB pages cost a five-hundredth of the page faults.
     huge = 14 if sys.platform == "linux" else 0
-    ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)(_address["strided_init"])(id(float), id(storage), id(RuntimeError), id(TypeError), huge)
+    _keep.append(PackedOperand)
+    initialise = ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * 5, ctypes.c_int64)(_address["strided_init"])
+    initialise(id(float), id(storage), id(RuntimeError), id(TypeError), id(PackedOperand), huge)
     ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_address["strided_set_none"])(id(None))
     return storage
 

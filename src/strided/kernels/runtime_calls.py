@@ -5,7 +5,8 @@ Splitting work over threads is runtime_pool.py's.
 from __future__ import annotations
 
 LAUNCHER = r"""
-; an int that is no i64: the address of a meta tensor (tensor.META_ADDRESS, out of range so that no kernel can ever be given one), or a number too large
+; an int that is no i64: the address of a meta tensor or of packed elements (tensor.META_ADDRESS and PACKED_ADDRESS, out of range so that no kernel can
+; ever be given one), or a number too large
 define internal void @slot_fault(ptr %a) noinline {
   %tp = getelementptr i8, ptr %a, i64 8
   %t = load ptr, ptr %tp
@@ -18,8 +19,11 @@ look:
   %u = call i64 @PyLong_AsUnsignedLongLongMask(ptr %a)
   %top = lshr i64 %u, 56
   %meta = icmp eq i64 %top, 192
-  %text = select i1 %meta, ptr @s_meta, ptr @s_wide
-  %e = load ptr, ptr @g_runtime_error
+  %packed = icmp eq i64 %top, 160
+  %other_text = select i1 %meta, ptr @s_meta, ptr @s_wide
+  %text = select i1 %packed, ptr @s_packed, ptr %other_text
+  %where = select i1 %packed, ptr @g_packed_error, ptr @g_runtime_error
+  %e = load ptr, ptr %where
   call void @PyErr_SetString(ptr %e, ptr %text)
   ret void
 keep:

@@ -20,6 +20,7 @@ _TEXTS = {
     "s_args": "this function takes %lld arguments",
     "s_meta": "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!",
     "s_wide": "value cannot be converted to type int64_t without overflow",
+    "s_packed": "elements stored several a byte cannot be computed with in place: convert them first, as in x.to(torch.float32)",
     "s_nodata": "Cannot access data pointer of Tensor that doesn't have storage: a meta tensor has a shape and no data",
 }
 
@@ -38,6 +39,7 @@ _GLOBALS = r"""
 @g_storage_type = internal global ptr null
 @g_runtime_error = internal global ptr null
 @g_type_error = internal global ptr null
+@g_packed_error = internal global ptr null
 @g_huge = internal global i64 0          ; MADV_HUGEPAGE's number where the system has it, else 0
 
 @g_free = internal global [512 x ptr] zeroinitializer   ; a list of free blocks a size class
@@ -92,11 +94,12 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @sched_yield()
 
-define ptr @strided_init(ptr %float_type, ptr %storage_type, ptr %runtime_error, ptr %type_error, i64 %huge) {
+define ptr @strided_init(ptr %float_type, ptr %storage_type, ptr %runtime_error, ptr %type_error, ptr %packed_error, i64 %huge) {
   store ptr %float_type, ptr @g_float_type
   store ptr %storage_type, ptr @g_storage_type
   store ptr %runtime_error, ptr @g_runtime_error
   store ptr %type_error, ptr @g_type_error
+  store ptr %packed_error, ptr @g_packed_error
   store i64 %huge, ptr @g_huge
   call i32 @pthread_mutex_init(ptr @p_mutex, ptr null)
   call i32 @pthread_cond_init(ptr @p_cond, ptr null)
