@@ -124,7 +124,7 @@ def elements_text(t: Tensor, indent: int = 0) -> str:
     edge = OPTIONS.edgeitems if summarise else None
     rows = read_rows(t, edge)
     flat = [rows] if t.spec.ndim == 0 else _flatten(rows, t.spec.ndim)
-    strings, width = _format_all(flat, t.spec.dtype.is_floating_point)
+    strings, width = (_format_complex if t.spec.dtype.is_complex else _format_all)(flat, t.spec.dtype.is_floating_point)
     if t.spec.ndim == 0:
         return strings[0]
     return _brackets(iter(strings), t.spec.shape, 0, indent, edge, width)
@@ -158,6 +158,17 @@ def _format_all(values: list, is_float: bool) -> tuple[list[str], int]:
     strings = [form % v + point if math.isfinite(v) else form % v for v in values]
     width = max((len(s) for s, v in zip(strings, values) if v and math.isfinite(v)), default=1)
     return [s.rjust(width) for s in strings], width
+
+
+def _format_complex(values: list, is_float: bool) -> tuple[list[str], int]:
+    """The parts' strings put together: each of its own width, the sign of the imaginary part between them."""
+    reals, real_width = _format_all([v.real for v in values], True)
+    imaginary, imaginary_width = _format_all([v.imag for v in values], True)
+    strings = []
+    for re, im in zip(reals, imaginary):
+        im = im.lstrip()
+        strings.append(f"{re}{im if im.startswith('-') else '+' + im}j")
+    return strings, real_width + imaginary_width + 1
 
 
 def _brackets(strings, shape, d: int, indent: int, edge: int | None, width: int) -> str:

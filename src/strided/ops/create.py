@@ -24,7 +24,7 @@ from . import signatures
 from .copies import as_dtype, layout_for
 from .table import TABLE, operator
 from .views import check_tensor, hot_operator, integer, integers
-from .writes import fill, fill_descriptor, number_for
+from .writes import complex_fill_descriptor, fill, fill_descriptor, number_for
 
 # ---- what every factory takes -----------------------------------------------------------------------------------------------
 
@@ -37,8 +37,6 @@ def options(name: str, dtype: Any, device: Any, layout: Any = None, pin_memory: 
     if pin_memory:
         raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")
     dtype = (default or dtypes.get_default_dtype()) if dtype is None else as_dtype(name, dtype)
-    if dtype.is_complex:
-        raise NotImplementedError(f"{name}(): {dtype} is not supported yet: keep real and imaginary parts in two tensors, or in a last dimension of size 2")
     return dtype, resolve_device(device)
 
 
@@ -78,7 +76,7 @@ def quick_spec(given: tuple, dtype: Any, device: Any) -> Spec | None:
         pass
     except TypeError:  # a list is not hashable
         return None
-    if type(key[1]) is DType and not key[1].is_complex and all(type(n) is int and n >= 0 for n in given) and given:
+    if type(key[1]) is DType and all(type(n) is int and n >= 0 for n in given) and given:
         place = resolve_device(device)
         return _specs_seen.put(key, spec_of(given, key[1], place))
     return None
@@ -95,6 +93,8 @@ def full_of(spec: Spec, value: Any) -> Tensor:
         if value == 0:
             return _zero_bytes(spec)
         raise NotImplementedError(f"\"fill\" not implemented for '{spec.dtype.scalar_name}': make a float32 tensor")
+    if isinstance(value, complex) and spec.dtype.is_complex:
+        return run(complex_fill_descriptor(spec, max(spec.layout.span * spec.itemsize, 1)), spec, value.real, value.imag)
     desc = _full_plans.get(spec)
     if desc is None:
         desc = _full_plans.put(spec, fill_descriptor(spec, max(spec.layout.span * spec.itemsize, 1)))
@@ -117,7 +117,7 @@ def finish(name: str, out: Tensor, requires_grad: bool, target: Tensor | None = 
         with no_grad():
             return TABLE["copy_"].call(target, out)
     if requires_grad:
-        if not out.dtype.is_floating_point:
+        if not (out.dtype.is_floating_point or out.dtype.is_complex):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         out._tracked = True
     return out
@@ -277,7 +277,7 @@ def plain(value: Any) -> int | float:
     if isinstance(value, (bool, int, float)):
         return int(value) if isinstance(value, bool) else value
     if isinstance(value, complex):
-        raise NotImplementedError("ranges of complex numbers are not supported yet")
+        return value
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         return value.item()
     raise TypeError(f"a number is needed here, not {type(value).__name__}")
@@ -325,10 +325,12 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
         if start is None:
             raise TypeError("arange() missing required argument 'end'")
         start, end = 0, start
-    start, end, step = plain(0 if start is None else start), plain(end), plain(step)
+    start, end, step = (_real_bound(plain(value)) for value in (0 if start is None else start, end, step))
     whole = all(isinstance(value, int) for value in (start, end, step))
     inferred = dtypes.int64 if whole else None
     dtype, device = options("arange", dtype if out is None or dtype else out.dtype, device, layout, pin_memory, default=inferred)
+    if dtype.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}': make a real tensor and convert it, as in x.to({dtype})")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -350,6 +352,10 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     if plain_call:
         _aranges.put(key, plan)
     return finish("arange", run(*plan), requires_grad, out)
+
+
+def _real_bound(value):
+    return number_for(dtypes.float64, value, {"float64": "double"}) if isinstance(value, complex) else value
 
 
 def _progression(i, first, by):

@@ -95,7 +95,7 @@ def _number(value: Any) -> tuple[DType, Any]:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return value.dtype, value.item()
     if isinstance(value, complex) and type(value).__module__ != "numpy":
-        raise NotImplementedError("complex numbers are not supported yet: keep real and imaginary parts in two tensors")
+        return dtypes.scalar_dtype(value), value
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
@@ -115,6 +115,8 @@ def _pack(numbers: list, dtype: DType) -> array | bytes:
     """The numbers as memory of `dtype` (one that the struct letters know). Raises RuntimeError where one does not fit."""
     if dtype is dtypes.bool_:
         return bytes(map(bool, numbers))
+    if dtype.is_complex:
+        return array(dtype.to_real().format, [part for value in map(complex, numbers) for part in (value.real, value.imag)])
     letter = dtype.format
     assert letter is not None
     if dtype.is_floating_point:
@@ -137,6 +139,10 @@ def _pack(numbers: list, dtype: DType) -> array | bytes:
 
 def _from_numbers(numbers: list, shape: tuple[int, ...], dtype: DType, device: Any) -> Tensor:
     packed_as = dtype if dtype.format and dtype.format != "e" else dtypes.float32
+    if dtype.is_complex:
+        packed_as = dtypes.complex64 if dtype is dtypes.complex32 else dtype
+    elif any(type(value) is complex for value in numbers) and dtype is not dtypes.bool_:
+        raise TypeError("must be real number, not complex" if dtype.is_floating_point else "'complex' object cannot be interpreted as an integer")
     spec = spec_of(shape, packed_as, dtypes.CPU)
     packed = _pack(numbers, packed_as)
     made = _filled(spec, packed)
@@ -213,8 +219,6 @@ def _build(data: Any, dtype: DType | None, device: Any, name: str) -> Tensor:
         return _copy_array(data, dtype, device)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    if isinstance(data, complex):
-        raise NotImplementedError("complex numbers are not supported yet: keep real and imaginary parts in two tensors")
     if not _is_sequence(data):
         if hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
             import numpy

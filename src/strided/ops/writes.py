@@ -72,11 +72,20 @@ _C_NAMES = {
 }  # fmt: skip
 
 
-def number_for(dtype: DType, value: Any, names: dict[str, str] = _C_NAMES) -> int | float:
-    """A Python number as an element of `dtype`: truncated for integers, RuntimeError where it does not fit. Unsigned formats wrap negatives."""
+def number_for(dtype: DType, value: Any, names: dict[str, str] = _C_NAMES) -> int | float | complex:
+    """A Python number as an element of `dtype`: truncated for integers, RuntimeError where it does not fit. Unsigned formats wrap negatives; of a complex
+    dtype real numbers stay real."""
     if dtype is dtypes.bool_:
         return bool(value)
     name = names.get(dtype.name, dtype.name)
+    if isinstance(value, complex):
+        if dtype.is_complex:
+            return value
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        value = value.real
+    if dtype.is_complex:
+        return number_for(dtype.to_real(), value, names)
     if dtype.is_floating_point:
         value = float(value)
         if math.isfinite(value) and dtype.limits and abs(value) > dtype.limits[0]:
@@ -100,6 +109,10 @@ _fill_plans = PlanCache()
 def fill(x: Tensor, value: Any) -> None:
     """Writes a number into every element; neither recorded nor counted as a version."""
     spec = x.spec
+    if isinstance(value, complex) and spec.dtype.is_complex:
+        if not spec.is_meta:
+            launch(complex_fill_descriptor(spec), x.ptr, value.real, value.imag)
+        return
     desc = _fill_plans.get(spec)
     if desc is None:
         if spec.dtype.code < 0:
@@ -113,12 +126,29 @@ def fill(x: Tensor, value: Any) -> None:
 
 def fill_descriptor(spec: Spec, result_bytes: int = 0) -> bytes:
     """The plan that writes one number everywhere; `number_for` makes the number's slot."""
-    kind = ("param", "f64" if spec.dtype.is_floating_point else "i64")
-    layout = spec.layout
-    if 0 in layout.strides and not layout.is_dense:  # places that an expanded dimension repeats are written once
-        sizes = [1 if stride == 0 else size for size, stride in zip(layout.shape, layout.strides)]
-        layout = Layout.of(sizes, layout.strides) if layout.numel else layout
-    return build_map(E.param(0), [(spec.dtype, layout)], [kind], result_bytes=result_bytes)
+    kind = ("param", "i64" if spec.dtype.kind in ("bool", "uint", "int") else "f64")
+    return build_map(E.param(0), [(spec.dtype, _written_once(spec.layout))], [kind], result_bytes=result_bytes)
+
+
+def _written_once(layout: Layout) -> Layout:
+    """The layout without the places that an expanded dimension repeats."""
+    if 0 not in layout.strides or layout.is_dense or not layout.numel:
+        return layout
+    return Layout.of([1 if stride == 0 else size for size, stride in zip(layout.shape, layout.strides)], layout.strides)
+
+
+_complex_fill_plans = PlanCache()
+
+
+def complex_fill_descriptor(spec: Spec, result_bytes: int = 0) -> bytes:
+    """The plan that writes one complex number everywhere; its real and its imaginary part are the slots."""
+    key = spec, result_bytes
+    desc = _complex_fill_plans.get(key)
+    if desc is None:
+        kind = ("param", "f64")
+        desc = build_map(E.pair(E.param(0), E.param(1)), [(spec.dtype, _written_once(spec.layout))], [kind, kind], result_bytes=result_bytes)
+        _complex_fill_plans.put(key, desc)
+    return desc
 
 
 def _constant(node, g):
@@ -146,7 +176,7 @@ def fill_(input, value):
         if tracking(input, value):
             record_inplace(FillBackward3, (input, value), input)
         return input
-    if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+    if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
         raise TypeError(f"fill_(): argument 'value' (position 1) must be a number or a 0-d tensor, not {type(value).__name__}")
     check_inplace(input)
     fill(input, value)
