@@ -135,7 +135,15 @@ wrong:
 fill:
   %rest = getelementptr ptr, ptr %args, i64 1
   %ok = call i1 @fill_slots(ptr %rest, i64 %given, ptr %slots)
-  br i1 %ok, label %go, label %fail
+  br i1 %ok, label %watch, label %fail
+watch:
+  %cb = load ptr, ptr @g_capture
+  %quiet = icmp eq ptr %cb, null
+  br i1 %quiet, label %go, label %tell
+tell:
+  %nothing = load ptr, ptr @g_none
+  %told = call i1 @captured(i64 0, ptr %a0, ptr %slots, i64 %given, ptr %nothing)
+  br i1 %told, label %go, label %fail
 go:
   call void @run(ptr %desc, ptr %slots)
   %none = load ptr, ptr @g_none
@@ -184,6 +192,16 @@ go:
   %dp = getelementptr i8, ptr %s, i64 16
   %data = load ptr, ptr %dp
   store ptr %data, ptr %slots
+  %cb = load ptr, ptr @g_capture
+  %quiet = icmp eq ptr %cb, null
+  br i1 %quiet, label %start, label %tell
+tell:
+  %told = call i1 @captured(i64 1, ptr %a0, ptr %slots, i64 %n, ptr %s)
+  br i1 %told, label %start, label %drop
+drop:
+  call void @Py_DecRef(ptr %s)
+  br label %fail
+start:
   call void @run(ptr %desc, ptr %slots)
   ret ptr %s
 bad:

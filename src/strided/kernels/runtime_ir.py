@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..dtypes import CODES
 from .formats import ENCODINGS, conversion_functions
 from .runtime_calls import LAUNCHER
+from .runtime_capture import CAPTURE
 from .runtime_memory import ALLOCATOR
 from .runtime_pool import POOL
 
@@ -124,6 +125,19 @@ go:
 make:
   %b = load i64, ptr %slots
   %s = call ptr @strided_storage_new(i64 %b)
+  %made = icmp ne ptr %s, null
+  %cb = load ptr, ptr @g_capture
+  %watched = icmp ne ptr %cb, null
+  %both = and i1 %made, %watched
+  br i1 %both, label %tell, label %give
+tell:
+  %none = load ptr, ptr @g_none
+  %told = call i1 @captured(i64 2, ptr %none, ptr %slots, i64 1, ptr %s)
+  br i1 %told, label %give, label %drop
+drop:
+  call void @Py_DecRef(ptr %s)
+  br label %fail
+give:
   ret ptr %s
 bad:
   %e = call ptr @arg_error(i64 1)
@@ -239,7 +253,10 @@ define ptr @strided_py_fill_bytes(ptr %self, ptr %args, i64 %n) {
   br i1 %right, label %go, label %bad
 go:
   %ok = call i1 @fill_slots(ptr %args, i64 3, ptr %slots)
-  br i1 %ok, label %set, label %fail
+  br i1 %ok, label %watch, label %fail
+watch:
+  %told = call i1 @capture_plain(i64 3, ptr %slots, i64 3)
+  br i1 %told, label %set, label %fail
 set:
   %p = load ptr, ptr %slots
   %vp = getelementptr i64, ptr %slots, i64 1
@@ -262,7 +279,10 @@ define ptr @strided_py_move_bytes(ptr %self, ptr %args, i64 %n) {
   br i1 %right, label %go, label %bad
 go:
   %ok = call i1 @fill_slots(ptr %args, i64 3, ptr %slots)
-  br i1 %ok, label %set, label %fail
+  br i1 %ok, label %watch, label %fail
+watch:
+  %told = call i1 @capture_plain(i64 4, ptr %slots, i64 3)
+  br i1 %told, label %set, label %fail
 set:
   %p = load ptr, ptr %slots
   %vp = getelementptr i64, ptr %slots, i64 1
@@ -359,7 +379,10 @@ define ptr @strided_py_read_scalar(ptr %self, ptr %args, i64 %n) {
   br i1 %right, label %go, label %bad
 go:
   %ok = call i1 @fill_slots(ptr %args, i64 2, ptr %slots)
-  br i1 %ok, label %get, label %fail
+  br i1 %ok, label %watch, label %fail
+watch:
+  %told = call i1 @capture_plain(i64 5, ptr %slots, i64 2)
+  br i1 %told, label %get, label %fail
 get:
   %code = load i64, ptr %slots
   %pp = getelementptr i64, ptr %slots, i64 1
@@ -380,7 +403,10 @@ define ptr @strided_py_read_list(ptr %self, ptr %args, i64 %n) {
   br i1 %right, label %go, label %bad
 go:
   %ok = call i1 @fill_slots(ptr %args, i64 4, ptr %slots)
-  br i1 %ok, label %get, label %fail
+  br i1 %ok, label %watch, label %fail
+watch:
+  %told = call i1 @capture_plain(i64 5, ptr %slots, i64 4)
+  br i1 %told, label %get, label %fail
 get:
   %code = load i64, ptr %slots
   %pp = getelementptr i64, ptr %slots, i64 1
@@ -426,4 +452,4 @@ def runtime_ir(arch: str) -> str:
         "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
         "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
     }.get(arch, ("call i32 @sched_yield()", ""))
-    return _texts() + _GLOBALS + ALLOCATOR + LAUNCHER + declaration + POOL.replace("PAUSE", pause) + _BUILTINS + _half_to_double() + _scalar_reader()
+    return _texts() + _GLOBALS + ALLOCATOR + LAUNCHER + CAPTURE + declaration + POOL.replace("PAUSE", pause) + _BUILTINS + _half_to_double() + _scalar_reader()
