@@ -51,8 +51,6 @@ _group("products of scaled low-precision matrices have no kernel", "convert to f
 _COMPLEX = "complex numbers are not supported"
 _group(_COMPLEX, "keep real and imaginary parts in two tensors, or in a last dimension of size 2", "complex polar view_as_complex")
 _group(_COMPLEX, "keep real and imaginary parts in two tensors, or in a last dimension of size 2", "cfloat cdouble chalf", "torch.Tensor.")
-_group(_COMPLEX, "use numpy.fft on x.numpy(), or a convolution whose filters are sines and cosines", "stft istft")
-_group(_COMPLEX, "use numpy.fft on x.numpy(), or a convolution whose filters are sines and cosines", "stft istft", "torch.Tensor.")
 _group("eigenvalues of a general matrix are complex numbers", "use linalg.eigh for a symmetric matrix, numpy.linalg.eig otherwise", "linalg.eig linalg.eigvals")
 
 # ---- programs as data ----------------------------------------------------------------------------------------------------------

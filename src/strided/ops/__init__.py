@@ -36,6 +36,7 @@ from . import (
     signatures,
     sort,
     special,
+    stft,
     table,
     variants,
     windows,

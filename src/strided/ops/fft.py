@@ -260,6 +260,26 @@ def _irfftn(name, x, s, dim, norm, forward):
     return _c2r(TABLE["conj"].call(out), dims[-1:], scale, n)
 
 
+# ---- frames of a signal, for stft.py ------------------------------------------------------------------------------------------------
+
+
+def of_frames(frames: Tensor, normalized: bool, onesided: bool) -> Tensor:
+    """Transforms along the last dimension; `onesided` only of real frames."""
+    frames, d, scale = _promoted(frames), (frames.ndim - 1,), _ROOT if normalized else _NONE
+    return _c2c(frames, d, scale, True) if frames.dtype.is_complex else _r2c(frames, d, scale, onesided)
+
+
+def frames_of(spectra: Tensor, n: int, normalized: bool, to_complex: bool) -> Tensor:
+    """Undoes `of_frames`: frames of n elements, real ones from the first n // 2 + 1 frequencies."""
+    d, scale = spectra.ndim - 1, _ROOT if normalized else _WHOLE
+    return _c2c(spectra, (d,), scale, False) if to_complex else _c2r(resized(spectra, d, n // 2 + 1), (d,), scale, n)
+
+
+def transform_flops(result: Tensor, n: int, elements: int) -> int:
+    """About 5 log₂ n operations an element of a spectrum."""
+    return int(5 * elements * math.log2(max(n, 1)))
+
+
 # ---- the operators ------------------------------------------------------------------------------------------------------------------
 
 
