@@ -112,7 +112,11 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     reduction = _legacy(size_average, reduce, reduction)
     if weight is None and not label_smoothing and (plan := _forward_plan(input, target, reduction)) is not None:
         return _unweighted(plan, input, target, int(ignore_index), reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if target.dtype.is_floating_point and target.shape == input.shape:
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
         return _soft_targets(input, target, weight, reduction, label_smoothing)
     dim = _check_classes("cross_entropy", input, target, weight)
     if label_smoothing:

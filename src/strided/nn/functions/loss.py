@@ -80,6 +80,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """½d² where d = |input − target| < delta, else delta·(d − ½delta)."""
     reduction = _reduction(reduction)
     _warn_broadcast("huber_loss", input, target)
+    if not isinstance(delta, (int, float)):
+        raise TypeError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     d = (input - target).abs()
@@ -160,7 +162,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:
             var = var.unsqueeze(-1)
-        elif not (input.shape[:-1] == var.shape[:-1] and var.size(-1) == 1):
+        elif input.dim() != var.dim() or sum(b for a, b in zip(input.shape, var.shape) if a != b) != 1:  # one size differs, and is 1
             raise ValueError("var is of incorrect size")
     clamped = ops.where(var.detach() < eps, ops.full_like(var, eps), var) if var.requires_grad else var.clamp(min=eps)
     loss = 0.5 * (clamped.log() + (input - target) ** 2 / clamped)

@@ -1,4 +1,6 @@
 """Normalisation: batch, group, instance and local response. Layer and RMS norm are row operators (ops/)."""
+import math
+
 from ... import ops
 from ...autograd import backward, record, tracking
 from ...autograd.modes import no_grad
@@ -74,10 +76,13 @@ def batch_norm(
 
     input [N, C, ..]. The batch variance divides by n, the running one takes the unbiased one.
     """
+    if eps < 0 or training and eps == 0:
+        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
     if input.numel() == 0:
         return input.clone() if weight is None or input.dim() < 2 else _affine(input, weight, bias)
     if training:
-        return _over_batch(input, running_mean, running_var, weight, bias, momentum, float(eps))
+        _verify_batch_size(input.size())
+        return over_batch(input, running_mean, running_var, weight, bias, momentum, float(eps))[0]
     if running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     return _by_running(input, running_mean, running_var, weight, bias, eps)
@@ -92,8 +97,8 @@ def _by_running(input, running_mean, running_var, weight, bias, eps):
     return _affine(input, scale, shift if bias is None else bias + shift)
 
 
-def _over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
-    _verify_batch_size(input.size())
+def over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
+    """(batch_norm by the batch's statistics, mean [C], 1 / sqrt(var + eps) [C]); the running statistics move."""
     for label, t in (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)):
         if t is not None and t.numel() != input.size(1):
             raise RuntimeError(f"{label} should contain {input.size(1)} elements not {t.numel()}")
@@ -105,11 +110,11 @@ def _over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
         _move(running_mean, mean, momentum)
     if running_var is not None:
         count = input.numel() // input.size(1)
-        _move(running_var, var * (count / (count - 1)), momentum)
+        _move(running_var, var * (count / (count - 1) if count > 1 else math.nan), momentum)
+    rstd = (var + eps).rsqrt()
     if tracking(input, weight, bias):
-        rstd = (var + eps).rsqrt()
         record(NativeBatchNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), dims=dims, eps=eps)
-    return out
+    return out, mean.reshape(-1), rstd.reshape(-1)
 
 
 def _move(running, batch, momentum):

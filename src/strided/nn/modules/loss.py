@@ -46,6 +46,8 @@ class HuberLoss(_Loss):
     """Quadratic below delta, linear above, delta times SmoothL1Loss."""
 
     def __init__(self, reduction="mean", delta=1.0):
+        if not isinstance(delta, (int, float)):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(reduction=reduction)
         self.delta = delta
 

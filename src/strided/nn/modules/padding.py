@@ -39,6 +39,13 @@ class _ZeroPad(_ConstantPad):
         return f"{self.padding}"
 
 
+class _CircularPad(_Pad):
+    def forward(self, input):
+        if input.dim() not in (self.n + 1, self.n + 2):
+            raise ValueError(f"expected {self.n + 1}D or {self.n + 2}D input (got {input.dim()}D input)")
+        return super().forward(input)
+
+
 def _family(base, name, mode, text):
     """The 1-, 2- and 3-dimensional class of a kind of padding."""
     made = []
@@ -52,4 +59,4 @@ ConstantPad1d, ConstantPad2d, ConstantPad3d = _family(_ConstantPad, "Constant", 
 ZeroPad1d, ZeroPad2d, ZeroPad3d = _family(_ZeroPad, "Zero", "constant", "Zeros around")
 ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family(_Pad, "Reflection", "reflect", "Mirrors the edges of")
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family(_Pad, "Replication", "replicate", "Repeats the edges of")
-CircularPad1d, CircularPad2d, CircularPad3d = _family(_Pad, "Circular", "circular", "Continues periodically")
+CircularPad1d, CircularPad2d, CircularPad3d = _family(_CircularPad, "Circular", "circular", "Continues periodically")

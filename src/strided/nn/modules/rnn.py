@@ -1,8 +1,10 @@
 """Recurrent networks: RNN, LSTM, GRU over whole sequences, and their single-step cells. Composites: a loop over time in Python."""
 import math
+import numbers
 import warnings
 
 from ... import ops
+from ...amp import is_autocast_enabled
 from .. import functional as F
 from .. import init
 from ..module import Module
@@ -68,7 +70,7 @@ class RNNBase(Module):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
-        self._check()
+        self._check(dropout)
         directions = 2 if bidirectional else 1
         real = proj_size or hidden_size
         self._flat_weights_names = []
@@ -86,8 +88,8 @@ class RNNBase(Module):
                     setattr(self, name, Parameter(ops.empty(shape, device=device, dtype=dtype)))
         self.reset_parameters()
 
-    def _check(self):
-        if not 0 <= self.dropout <= 1:
+    def _check(self, dropout):
+        if isinstance(dropout, bool) or not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1:
             raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
         if self.dropout > 0 and self.num_layers == 1:
             warnings.warn(
@@ -95,8 +97,12 @@ class RNNBase(Module):
                 f"greater than 1, but got dropout={self.dropout} and num_layers={self.num_layers}",
                 stacklevel=4,
             )
-        if self.hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
+        for name, kind in (("bias", bool), ("batch_first", bool), ("input_size", int), ("hidden_size", int)):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+            if kind is int and value <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         if self.num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
         if self.proj_size < 0:
@@ -132,15 +138,24 @@ class RNNBase(Module):
         x = input if batched else input.unsqueeze(1)
         if batched and self.batch_first:
             x = x.transpose(0, 1)  # [L, N, in]
-        if x.size(-1) != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}"
-            )
+        self._check_input(x)
         hidden = self._initial(x, hx, batched)
         x, last = self._run(x, hidden, None)
         if not batched:
             return x.squeeze(1), self._pack(tuple(s.squeeze(1) for s in last))
         return (x.transpose(0, 1) if self.batch_first else x), self._pack(last)
+
+    def _check_input(self, x):
+        weight = self.weight_ih_l0
+        if x.dtype != weight.dtype and not is_autocast_enabled():
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). "
+                f"Convert input: input.to({weight.dtype}), or convert model: model.to({x.dtype})"
+            )
+        if x.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}"
+            )
 
     def _pack(self, states):
         return states if self.states > 1 else states[0]
@@ -152,6 +167,12 @@ class RNNBase(Module):
         if hx is None:
             return tuple(ops.zeros(rows, x.size(1), w, dtype=x.dtype, device=x.device) for w in widths)
         hx = hx if isinstance(hx, (tuple, list)) else (hx,)
+        for h in hx:
+            if h.dim() != 2 + batched:
+                words = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
+                given = "hx" if self.states == 1 else "hx and cx"
+                shown = f"{h.dim()}-D tensor" if self.states == 1 else f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+                raise RuntimeError(f"For {words[0]} input, {given} should also be {words[1]}-D but got {shown}")
         hx = tuple(h if batched else h.unsqueeze(1) for h in hx)
         for h, w in zip(hx, widths):
             if tuple(h.shape) != (rows, x.size(1), w):
@@ -273,6 +294,10 @@ class RNNCellBase(Module):
     def _advance(self, step, input, state, parts):
         if input.dim() not in (1, 2):
             raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        for i, s in enumerate(state or ()):
+            if s.dim() not in (1, 2):
+                name = f"hx[{i}]" if parts > 1 else "hidden"
+                raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {s.dim()}D instead")
         batched = input.dim() == 2
         x = input if batched else input.unsqueeze(0)
         if state is None:
