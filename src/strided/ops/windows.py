@@ -94,6 +94,6 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
 def _kaiser(x: Tensor, beta: float) -> Tensor:
     dtype, i0 = x.dtype, TABLE["i0"].call
     x = x.to(dtype.compute)
-    middle = rounded(dtype, (x.shape[0] - 1) / 2)
-    inside = 1 - ((x - middle) / middle) ** 2
+    middle = (x.shape[0] - 1) / 2
+    inside = (1 - ((x - middle) / middle) ** 2).abs()  # positions that rounding pushed beyond the end count from it
     return (i0(inside.sqrt() * beta) / i0(x.new_full((), beta))).to(dtype)
