@@ -11,7 +11,7 @@ from . import refused as _refused
 __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, then this package's own version
 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
-_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special signal distributed accelerator xpu testing storage".split())
+_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage".split())
 
 
 # Single names of those rooms that stand at the top level too.
@@ -21,10 +21,13 @@ _FROM_ROOMS.update(dict.fromkeys(
     clear_autocast_cache""".split(), "amp"))  # fmt: skip
 _FROM_ROOMS.update(dict.fromkeys(
     """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d max_pool2d max_pool3d avg_pool1d
-    adaptive_avg_pool1d adaptive_max_pool1d dropout alpha_dropout batch_norm group_norm instance_norm pairwise_distance pdist bilinear
-    celu celu_ selu selu_ rrelu rrelu_ threshold threshold_ hardshrink pixel_shuffle pixel_unshuffle channel_shuffle
-    cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss poisson_nll_loss kl_div
-    binary_cross_entropy_with_logits""".split(), "nn.functional"))  # fmt: skip
+    adaptive_avg_pool1d adaptive_max_pool1d dropout alpha_dropout pairwise_distance pdist bilinear
+    celu celu_ selu selu_ rrelu rrelu_ threshold threshold_ hardshrink pixel_shuffle pixel_unshuffle channel_shuffle""".split(), "nn.functional"))  # fmt: skip
+_FROM_ROOMS.update(dict.fromkeys(
+    """batch_norm native_batch_norm group_norm native_group_norm instance_norm grid_sampler grid_sampler_2d grid_sampler_3d affine_grid_generator
+    embedding_bag dropout_ alpha_dropout_ feature_dropout feature_dropout_ feature_alpha_dropout feature_alpha_dropout_ native_dropout
+    binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss
+    triplet_margin_loss""".split(), "nn.functions.toplevel"))  # fmt: skip
 
 
 def __getattr__(name: str):

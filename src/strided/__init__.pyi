@@ -12,6 +12,7 @@ from strided import compiler as compiler
 from strided import cuda as cuda
 from strided import data as data
 from strided import distributed as distributed
+from strided import fft as fft
 from strided import io as io
 from strided import lens as lens
 from strided import linalg as linalg
@@ -19,6 +20,7 @@ from strided import mps as mps
 from strided import nn as nn
 from strided import optim as optim
 from strided import random as random
+from strided import signal as signal
 from strided import special as special
 from strided import storage as storage
 from strided import testing as testing
@@ -84,22 +86,24 @@ from strided.nn.functions.conv import conv_transpose3d as conv_transpose3d
 from strided.nn.functions.distance import pairwise_distance as pairwise_distance
 from strided.nn.functions.distance import pdist as pdist
 from strided.nn.functions.dropout import alpha_dropout as alpha_dropout
-from strided.nn.functions.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from strided.nn.functions.loss import cosine_embedding_loss as cosine_embedding_loss
-from strided.nn.functions.loss import hinge_embedding_loss as hinge_embedding_loss
-from strided.nn.functions.loss import kl_div as kl_div
-from strided.nn.functions.loss import margin_ranking_loss as margin_ranking_loss
-from strided.nn.functions.loss import poisson_nll_loss as poisson_nll_loss
-from strided.nn.functions.loss import triplet_margin_loss as triplet_margin_loss
-from strided.nn.functions.normalization import batch_norm as batch_norm
-from strided.nn.functions.normalization import group_norm as group_norm
-from strided.nn.functions.normalization import instance_norm as instance_norm
 from strided.nn.functions.pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from strided.nn.functions.pooling import adaptive_max_pool1d as adaptive_max_pool1d
 from strided.nn.functions.pooling import avg_pool1d as avg_pool1d
 from strided.nn.functions.pooling import max_pool1d as max_pool1d
 from strided.nn.functions.pooling import max_pool2d as max_pool2d
 from strided.nn.functions.pooling import max_pool3d as max_pool3d
+from strided.nn.functions.toplevel import affine_grid_generator as affine_grid_generator
+from strided.nn.functions.toplevel import batch_norm as batch_norm
+from strided.nn.functions.toplevel import embedding_bag as embedding_bag
+from strided.nn.functions.toplevel import feature_alpha_dropout as feature_alpha_dropout
+from strided.nn.functions.toplevel import feature_dropout as feature_dropout
+from strided.nn.functions.toplevel import feature_dropout_ as feature_dropout_
+from strided.nn.functions.toplevel import grid_sampler as grid_sampler
+from strided.nn.functions.toplevel import group_norm as group_norm
+from strided.nn.functions.toplevel import instance_norm as instance_norm
+from strided.nn.functions.toplevel import native_batch_norm as native_batch_norm
+from strided.nn.functions.toplevel import native_dropout as native_dropout
+from strided.nn.functions.toplevel import native_group_norm as native_group_norm
 from strided.nn.functions.vision import channel_shuffle as channel_shuffle
 from strided.nn.functions.vision import pixel_shuffle as pixel_shuffle
 from strided.nn.functions.vision import pixel_unshuffle as pixel_unshuffle
@@ -186,6 +190,8 @@ def all(input, dim=None, keepdim=False, *, out=None) -> Tensor:
     r"""Whether all elements are non-zero, in all or along `dim`; True for none."""
 def allclose(input, other, rtol=..., atol=..., equal_nan=False) -> _bool:
     r"""Whether all elements are close in the sense of `isclose`."""
+def alpha_dropout_(input, p, train) -> Any:
+    r"""In-place form of `alpha_dropout`."""
 def amax(input, dim=..., keepdim=False, *, out=None) -> Tensor:
     r"""The largest element along `dim` (an int or several; empty: all). Equal ones share the gradient."""
 def amin(input, dim=..., keepdim=False, *, out=None) -> Tensor:
@@ -254,9 +260,13 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
     r"""beta * input + alpha * batch1 @ batch2, matrix by matrix: [b, m, n], [b, m, k], [b, k, n] -> [b, m, n]."""
 def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
     r"""In-place form of `baddbmm`."""
+def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+    r"""A triangle from 0 up to 1 and down to 0. [window_length]; symmetric unless `periodic` (as if one point longer, the last left out)."""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     r"""1 with the probability that the input's element gives (or p), else 0; shaped and typed as the input."""
 bfloat16: DType
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None) -> Any:
+    r"""binary_cross_entropy of sigmoid(input), computed without overflow."""
 def bincount(input, weights=None, minlength=0) -> Tensor:
     r"""How often each of 0, 1, 2, … occurs in a 1-d tensor of non-negative ints, at least `minlength` numbers; or the sums of `weights`."""
 bit: DType
@@ -268,6 +278,8 @@ def bitwise_not_(input) -> Tensor:
 def bitwise_or(input, other, *, out=None) -> Tensor: ...
 def bitwise_right_shift(input, other, *, out=None) -> Tensor: ...
 def bitwise_xor(input, other, *, out=None) -> Tensor: ...
+def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+    r"""0.42 - 0.5 cos(2πi / N) + 0.08 cos(4πi / N). [window_length]; symmetric unless `periodic` (as if one point longer, the last left out)."""
 def bmm(input, mat2, *, out=None) -> Tensor:
     r"""Products of matrices with the same batch size: [b, m, k] @ [b, k, n] -> [b, m, n]; nothing broadcasts."""
 bool: DType
@@ -346,6 +358,8 @@ def cos_(input) -> Tensor:
 def cosh(input, *, out=None) -> Tensor: ...
 def cosh_(input) -> Tensor:
     r"""In-place form of `cosh`."""
+def cosine_embedding_loss(input1, input2, target, margin=..., size_average=None, reduce=None, reduction='mean') -> Any:
+    r"""1 − cos where target is 1; max(0, cos − margin) where it is −1."""
 def cosine_similarity(x1, x2, dim=1, eps=...) -> Tensor:
     r"""x1·x2 / (|x1| |x2|) along `dim`, each length at least eps."""
 def count_nonzero(input, dim=None) -> Tensor:
@@ -354,6 +368,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None) -> Tensor:
     r"""Covariances of variables (rows) over observations (columns): [v, n] -> [v, v], [n] -> []. Sums are divided by n - correction."""
 def cross(input, other, dim=None, *, out=None) -> Tensor:
     r"""Cross products along `dim`, by default the first dimension of size 3."""
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False) -> Any:
+    r"""−log of the probability of all alignments of a target with the input, by the forward recursion."""
 def cummax(input, dim, *, out=None) -> _cummax:
     r"""(values, indices) of the running maximum along `dim`; the last of equal elements."""
 def cummin(input, dim, *, out=None) -> _cummin:
@@ -405,6 +421,8 @@ def dot(input, tensor, *, out=None) -> Tensor:
 double: DType
 def dropout(input, p, train) -> Tensor:
     r"""input with elements zeroed with probability p and the others scaled by 1/(1 − p), while `train`; else input itself."""
+def dropout_(input, p, train) -> Any:
+    r"""In-place form of `dropout`."""
 def dsplit(input, indices_or_sections) -> tuple[Tensor, ...]:
     r"""tensor_split along dimension 2; a number of sections must divide it."""
 def dstack(tensors, *, out=None) -> Tensor:
@@ -449,6 +467,8 @@ def expm1_(input) -> Tensor:
     r"""In-place form of `expm1`."""
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""The identity matrix: ones on the main diagonal. [n, m or n]"""
+def feature_alpha_dropout_(input, p, train) -> Any:
+    r"""In-place form of `feature_alpha_dropout`."""
 def fill(input, value) -> Tensor:
     r"""A copy of the input's shape with every element set to `value`."""
 def fill_(input, value) -> Tensor:
@@ -516,13 +536,23 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
     r"""The derivative of sampled values along each of `dim` (all by default), as a tuple of tensors of input's shape."""
 def greater(input, other, *, out=None) -> Tensor: ...
 def greater_equal(input, other, *, out=None) -> Tensor: ...
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) -> Any:
+    r"""`grid_sampler` for 2-d images: [N, C, H, W]."""
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners) -> Any:
+    r"""`grid_sampler` for 3-d images: [N, C, D, H, W]."""
 def gt(input, other, *, out=None) -> Tensor: ...
 half: DType
+def hamming_window(window_length, periodic=True, alpha=..., beta=..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+    r"""alpha - beta cos(2πi / N). [window_length]; symmetric unless `periodic` (as if one point longer, the last left out)."""
+def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+    r"""0.5 - 0.5 cos(2πi / N). [window_length]; symmetric unless `periodic` (as if one point longer, the last left out)."""
 def hardshrink(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation hardshrink, elementwise; options lambd=0.5."""
 def hash_tensor(input, dim=..., *, keepdim=False, mode=0, out=None) -> Tensor:
     r"""The exclusive or of the elements' 64-bit patterns along `dim` (all by default), as uint64: integers extended, floats as float64."""
 def heaviside(input, values, *, out=None, **kwargs) -> Tensor: ...
+def hinge_embedding_loss(input, target, margin=..., size_average=None, reduce=None, reduction='mean') -> Any:
+    r"""x where t is 1, max(0, margin − x) where it is −1."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     r"""Counts of input's elements in `bins` equal bins between min and max (both 0: the data's), in input's dtype; others are not counted. [*] -> [bins]"""
 def histogram(input, bins, *, range=None, weight=None, density=False) -> _histogram:
@@ -606,6 +636,12 @@ def isneginf(input, *, out=None) -> Tensor: ...
 def isposinf(input, *, out=None) -> Tensor: ...
 def isreal(input) -> Tensor:
     r"""Whether each element has no imaginary part: true everywhere, for a real tensor."""
+def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False) -> Tensor:
+    r"""The signal whose `stft` this is, in the sense of least squares: [b, frequencies, frames] -> [b, length], real unless return_complex."""
+def kaiser_window(window_length, periodic=True, beta=..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+    r"""I₀(beta √(1 - (2i / N - 1)²)) / I₀(beta), I₀ Bessel's function. [window_length]; symmetric unless `periodic` (as if one point longer, the last left out)."""
+def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False) -> Any:
+    r"""target·(log target − input), the input being log-probabilities; "batchmean" divides the sum by the batch."""
 def kron(input, other, *, out=None) -> Tensor:
     r"""Kronecker product: every element of input times the whole of other, laid out as blocks. Sizes multiply dimension by dimension."""
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> _kthvalue:
@@ -675,6 +711,8 @@ def lu_solve(input, LU_data, LU_pivots, *, out=None) -> Tensor:
     r"""X with AX = input from A's `linalg.lu_factor`: [*, n, k], [*, n, n], [*, n]."""
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None) -> _lu_unpack:
     r"""(P, L, U) from the results of `linalg.lu_factor`; what is not asked for is an empty tensor."""
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean') -> Any:
+    r"""max(0, −t·(x1 − x2) + margin)."""
 def masked_fill(input, mask, value) -> Tensor:
     r"""input with `value` where `mask` holds; mask and input broadcast together."""
 def masked_scatter(input, mask, source) -> Tensor:
@@ -805,6 +843,8 @@ def permute_copy(input, *dims_given, dims=None) -> Tensor:
 pi: _float
 def pinverse(input, rcond=...) -> Tensor:
     r"""`linalg.pinv` with rtol = rcond."""
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=..., reduce=None, reduction='mean') -> Any:
+    r"""exp(x) − t·x (or x − t·log(x+eps) unless `log_input`), with `full` plus Stirling's term where t > 1."""
 def polar(*args, **kwargs) -> Tensor:
     r"""A complex tensor from magnitudes and angles. Not supported: NotImplementedError."""
 def polygamma(n, input, *, out=None) -> Tensor:
@@ -959,6 +999,8 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
     r"""The standard deviation of all elements, or along `dim`: squares divided by n - correction (default 1)."""
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, ...]:
     r"""(standard deviation, mean) of all elements, or along `dim`."""
+def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None) -> Tensor:
+    r"""Fourier transforms of overlapping frames, windowed: [length] or [b, length] -> [b, frequencies, frames]."""
 strided: StorageLayout
 def sub(input, other, *, alpha=1, out=None) -> Tensor: ...
 def subtract(input, other, *, alpha=1, out=None) -> Tensor: ...
@@ -1014,6 +1056,8 @@ def tril_(input, diagonal=0) -> Tensor:
     r"""In-place form of `tril`."""
 def tril_indices(row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
     r"""Coordinates of the lower triangle of a row × col matrix, [2, n]; `offset` as in tril."""
+def triplet_margin_loss(anchor, positive, negative, margin=..., p=2, eps=..., swap=False, size_average=None, reduce=None, reduction='mean') -> Any:
+    r"""max(0, d(anchor, positive) − d(anchor, negative) + margin), d the p-norm distance along the last dimension."""
 def triu(input, diagonal=0, *, out=None) -> Tensor:
     r"""Matrices with only the elements on and above diagonal number `diagonal` (0: the main one, above it positive) kept, others 0. [.., n, m]"""
 def triu_(input, diagonal=0) -> Tensor:

@@ -449,3 +449,43 @@ def test_init(name, args, shape):
     getattr(strided.nn.init, name)(a, *args)
     getattr(torch.nn.init, name)(b, *args)
     same(a, b, 1e-5, 1e-6)
+
+
+def test_core_signatures():
+    """torch.<name> where it takes other arguments than nn.functional.<name>: results, and gradients of those that have one."""
+    x, w, b = R(3, 4, 5), R(4), R(4)
+    mean, var = R(4), torch.rand(4) + 0.5
+    index, offsets, table = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 3, 3]), R(6, 3)
+    logits = R(3, 4)
+    image, places = R(2, 3, 4, 5), R(2, 3, 3, 2)
+    volume, spots = R(2, 3, 4, 5, 3), R(2, 3, 3, 2, 3)
+    calls = [("batch_norm", x, w, b, mean, var, training, 0.3, 1e-4, False) for training in (True, False)]
+    calls += [("native_batch_norm", x, w, b, mean, var, training, 0.3, 1e-4) for training in (True, False)]
+    calls += [("native_batch_norm", x, None, None, None, None, True, 0.3, 1e-4), ("instance_norm", x, w, b, mean, var, True, 0.3, 1e-4, False)]
+    calls += [("group_norm", x, 2, w, b), ("native_group_norm", x, w, b, 3, 4, 5, 2, 1e-4), ("native_group_norm", R(0, 2), R(2), None, 0, 2, 1, 1, 1e-5)]
+    calls += [("grid_sampler", image, places, mode, padding, True) for mode in (0, 1, 2) for padding in (0, 1, 2)]
+    calls += [("grid_sampler_2d", image, places, 0, 1, False), ("grid_sampler_3d", volume, spots, 0, 2, False)]
+    calls += [("embedding_bag", table, index, offsets, False, mode, False, None, last, skip) for mode in (0, 1, 2) for last in (False, True) for skip in (None, 4)]
+    calls += [("native_dropout", x, 0.5, False), ("kl_div", logits, logits.exp(), 2, False), ("ctc_loss", R(6, 2, 4).log_softmax(2), torch.tensor([[1, 2], [2, 2]]), (6, 6), (2, 1), 0, 2)]
+    calls += [("binary_cross_entropy_with_logits", logits, torch.rand(3, 4), None, None, 0), ("margin_ranking_loss", R(3), R(3), torch.ones(3), 0.1, 1)]
+    for name, *arguments in calls:
+        theirs = [a.clone().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() and a is not mean and a is not var else a for a in arguments]
+        theirs = [a.detach().clone() if a is mean or a is var else a for a in theirs]
+        mine = [ours(a).requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor) else a for a in theirs]
+        expected, got = getattr(torch, name)(*theirs), getattr(strided, name)(*mine)
+        expected, got = (r if isinstance(r, tuple) else (r,) for r in (expected, got))
+        assert len(expected) == len(got), name
+        for e, g in zip(expected, got):
+            same(g, e)
+        for results in (expected, got):
+            sum((r.float() ** 2).sum() for r in results if r.requires_grad).backward() if any(r.requires_grad for r in results) else None
+        for m, t in zip(mine, theirs):
+            if isinstance(t, torch.Tensor) and t.grad is not None:
+                same(m.grad, t.grad, 1e-3, 1e-4)
+
+
+def test_embedding_sparse_without_gradient():
+    table, index = torch.randn(6, 3), torch.tensor([1, 5])
+    same(F.embedding(ours(index), ours(table), sparse=True), TF.embedding(index, table, sparse=True))
+    with pytest.raises(NotImplementedError, match="sparse gradients"):
+        F.embedding(ours(index), ours(table).requires_grad_(), sparse=True)

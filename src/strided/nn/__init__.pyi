@@ -39,6 +39,7 @@ from strided.nn.modules.activation import Softsign as Softsign
 from strided.nn.modules.activation import Tanh as Tanh
 from strided.nn.modules.activation import Tanhshrink as Tanhshrink
 from strided.nn.modules.activation import Threshold as Threshold
+from strided.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from strided.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from strided.nn.modules.batchnorm import BatchNorm1d as BatchNorm1d
 from strided.nn.modules.batchnorm import BatchNorm2d as BatchNorm2d
@@ -68,9 +69,24 @@ from strided.nn.modules.dropout import Dropout3d as Dropout3d
 from strided.nn.modules.dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from strided.nn.modules.flatten import Flatten as Flatten
 from strided.nn.modules.flatten import Unflatten as Unflatten
+from strided.nn.modules.lazy import LazyBatchNorm1d as LazyBatchNorm1d
+from strided.nn.modules.lazy import LazyBatchNorm2d as LazyBatchNorm2d
+from strided.nn.modules.lazy import LazyBatchNorm3d as LazyBatchNorm3d
+from strided.nn.modules.lazy import LazyConv1d as LazyConv1d
+from strided.nn.modules.lazy import LazyConv2d as LazyConv2d
+from strided.nn.modules.lazy import LazyConv3d as LazyConv3d
+from strided.nn.modules.lazy import LazyConvTranspose1d as LazyConvTranspose1d
+from strided.nn.modules.lazy import LazyConvTranspose2d as LazyConvTranspose2d
+from strided.nn.modules.lazy import LazyConvTranspose3d as LazyConvTranspose3d
+from strided.nn.modules.lazy import LazyInstanceNorm1d as LazyInstanceNorm1d
+from strided.nn.modules.lazy import LazyInstanceNorm2d as LazyInstanceNorm2d
+from strided.nn.modules.lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
+from strided.nn.modules.lazy import LazyLinear as LazyLinear
 from strided.nn.modules.linear import Bilinear as Bilinear
 from strided.nn.modules.linear import Identity as Identity
 from strided.nn.modules.linear import Linear as Linear
+from strided.nn.modules.linear_cross_entropy import LinearCrossEntropyLoss as LinearCrossEntropyLoss
+from strided.nn.modules.linear_cross_entropy import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from strided.nn.modules.loss import BCELoss as BCELoss
 from strided.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from strided.nn.modules.loss import CTCLoss as CTCLoss
@@ -87,6 +103,7 @@ from strided.nn.modules.loss import MultiLabelMarginLoss as MultiLabelMarginLoss
 from strided.nn.modules.loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
 from strided.nn.modules.loss import MultiMarginLoss as MultiMarginLoss
 from strided.nn.modules.loss import NLLLoss as NLLLoss
+from strided.nn.modules.loss import NLLLoss2d as NLLLoss2d
 from strided.nn.modules.loss import PoissonNLLLoss as PoissonNLLLoss
 from strided.nn.modules.loss import SmoothL1Loss as SmoothL1Loss
 from strided.nn.modules.loss import SoftMarginLoss as SoftMarginLoss
@@ -96,6 +113,7 @@ from strided.nn.modules.normalization import GroupNorm as GroupNorm
 from strided.nn.modules.normalization import LayerNorm as LayerNorm
 from strided.nn.modules.normalization import LocalResponseNorm as LocalResponseNorm
 from strided.nn.modules.normalization import RMSNorm as RMSNorm
+from strided.nn.modules.padding import _CircularPad as _CircularPad
 from strided.nn.modules.padding import _ConstantPad as _ConstantPad
 from strided.nn.modules.padding import _Pad as _Pad
 from strided.nn.modules.padding import _ZeroPad as _ZeroPad
@@ -109,6 +127,8 @@ from strided.nn.modules.pooling import AdaptiveMaxPool3d as AdaptiveMaxPool3d
 from strided.nn.modules.pooling import AvgPool1d as AvgPool1d
 from strided.nn.modules.pooling import AvgPool2d as AvgPool2d
 from strided.nn.modules.pooling import AvgPool3d as AvgPool3d
+from strided.nn.modules.pooling import FractionalMaxPool2d as FractionalMaxPool2d
+from strided.nn.modules.pooling import FractionalMaxPool3d as FractionalMaxPool3d
 from strided.nn.modules.pooling import LPPool1d as LPPool1d
 from strided.nn.modules.pooling import LPPool2d as LPPool2d
 from strided.nn.modules.pooling import LPPool3d as LPPool3d
@@ -143,11 +163,12 @@ from strided.nn.modules.vision import UpsamplingBilinear2d as UpsamplingBilinear
 from strided.nn.modules.vision import UpsamplingNearest2d as UpsamplingNearest2d
 from strided.nn.parameter import Buffer as Buffer
 from strided.nn.parameter import Parameter as Parameter
+from strided.nn.parameter import UninitializedBuffer as UninitializedBuffer
 from strided.nn.parameter import UninitializedParameter as UninitializedParameter
 
-class CircularPad1d(_Pad): ...
-class CircularPad2d(_Pad): ...
-class CircularPad3d(_Pad): ...
+class CircularPad1d(_CircularPad): ...
+class CircularPad2d(_CircularPad): ...
+class CircularPad3d(_CircularPad): ...
 class ConstantPad1d(_ConstantPad): ...
 class ConstantPad2d(_ConstantPad): ...
 class ConstantPad3d(_ConstantPad): ...

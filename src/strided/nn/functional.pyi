@@ -42,6 +42,10 @@ from strided.nn.functions.dropout import dropout2d as dropout2d
 from strided.nn.functions.dropout import dropout3d as dropout3d
 from strided.nn.functions.dropout import feature_alpha_dropout as feature_alpha_dropout
 from strided.nn.functions.embedding_bag import embedding_bag as embedding_bag
+from strided.nn.functions.fractional_pool import fractional_max_pool2d as fractional_max_pool2d
+from strided.nn.functions.fractional_pool import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
+from strided.nn.functions.fractional_pool import fractional_max_pool3d as fractional_max_pool3d
+from strided.nn.functions.fractional_pool import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
 from strided.nn.functions.loss import binary_cross_entropy as binary_cross_entropy
 from strided.nn.functions.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from strided.nn.functions.loss import cosine_embedding_loss as cosine_embedding_loss

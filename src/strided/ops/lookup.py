@@ -21,6 +21,12 @@ def _check_indices(indices):
         )
 
 
+def check_sparse(name, sparse, weight):
+    """sparse=True only says of what kind the table's gradient is to be: without one it changes nothing."""
+    if sparse and tracking(weight):
+        raise NotImplementedError(f"{name}(sparse=True): sparse gradients are not supported; leave sparse=False")
+
+
 @operator("embedding", method=False, moves=True, reason=lambda *_: "rows of the table are copied out")
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of `weight` that `input` (int64 or int32, any shape) names. [*], [V, D] -> [*, D]
@@ -31,8 +37,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if isinstance(input, Tensor) and input.dtype.is_floating_point and isinstance(weight, Tensor) and not weight.dtype.is_floating_point:
         input, weight = weight, input
         padding_idx = None if padding_idx == -1 else padding_idx
-    if sparse:
-        raise NotImplementedError("embedding(sparse=True): sparse gradients are not supported; leave sparse=False")
+    check_sparse("embedding", sparse, weight)
     _check_indices(input)
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")

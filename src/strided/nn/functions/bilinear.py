@@ -2,11 +2,18 @@
 from __future__ import annotations
 
 from ... import ops
+from ...dispatch import CONTEXT, set_autocast
 
 
 def bilinear(input1, input2, weight, bias=None):
     """x1ᵀ W x2 + b for every output: [*, I1], [*, I2], weight [O, I1, I2], bias [O] -> [*, O]. Raises RuntimeError where the leading dimensions differ."""
     if input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}")
-    out = ops.einsum("...i,oij,...j->...o", input1, weight, input2)
+    before = CONTEXT.autocast_dtype, CONTEXT.autocast_cache
+    set_autocast(None)  # autocast has no rule for it
+    try:
+        out = ops.einsum("...i,oij,...j->...o", input1, weight, input2)
+    finally:
+        set_autocast(before[0])
+        CONTEXT.autocast_cache = before[1]
     return out if bias is None else out + bias

@@ -5,14 +5,14 @@ from . import counts
 from .entry import entry
 
 
-def _check(p):
+def check_probability(p):
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
     """Zeroes elements with probability p and scales the rest by 1/(1−p); the identity outside training."""
-    _check(p)
+    check_probability(p)
     if not training or p == 0 or input.numel() == 0:
         return input
     return _dropout(input, input.shape, p, inplace)
@@ -27,9 +27,9 @@ def _scale(input, noise_shape, p, inplace):
 _dropout, _feature_dropout = (entry(counts.scaled, name=name, writes=True)(_scale) for name in ("dropout", "feature_dropout"))
 
 
-def _channels(input, p, training, inplace):
+def channels(input, p, training, inplace):
     """Dropout whose noise is one number a (batch, channel), broadcast over the rest."""
-    _check(p)
+    check_probability(p)
     if not training or p == 0 or input.numel() == 0:
         return input
     if input.dim() < 2:
@@ -39,7 +39,7 @@ def _channels(input, p, training, inplace):
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Drops whole channels of [N, C, L] or [C, L]."""
-    _check(p)
+    check_probability(p)
     if input.dim() not in (2, 3):
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. "
@@ -51,7 +51,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Drops whole channels of [N, C, H, W]."""
-    return _channels(input, p, training, inplace)
+    return channels(input, p, training, inplace)
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
@@ -61,8 +61,8 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 def _maybe_unbatched(input, batched_ndim, p, training, inplace):
     if input.dim() == batched_ndim:
-        return _channels(input, p, training, inplace)
-    return _channels(input.unsqueeze(0), p, training, inplace).squeeze(0)
+        return channels(input, p, training, inplace)
+    return channels(input.unsqueeze(0), p, training, inplace).squeeze(0)
 
 
 # What SELU sends −∞ to: −scale·alpha. Dropped units take this value, so that mean and variance stay.
@@ -80,7 +80,7 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 
 
 def _alpha(input, noise_shape, p, training, inplace):
-    _check(p)
+    check_probability(p)
     if not training or p == 0 or input.numel() == 0:
         return input
     return _moved(input, noise_shape, p, inplace)

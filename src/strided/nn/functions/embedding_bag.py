@@ -3,6 +3,7 @@ import warnings
 
 from ... import ops
 from ...ops import embedding
+from ...ops.lookup import check_sparse
 from . import counts
 from .entry import entry
 
@@ -32,8 +33,7 @@ def embedding_bag(
             stacklevel=4,
         )
         input, weight = weight, input
-    if sparse:
-        raise NotImplementedError("embedding_bag(sparse=True): sparse gradients are not supported; leave sparse=False")
+    check_sparse("embedding_bag", sparse, weight)
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None and mode != "sum":
@@ -53,12 +53,38 @@ def embedding_bag(
     elif input.dim() == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
-        starts = offsets[:-1] if include_last_offset else offsets
-        bags, bag = starts.numel(), ops.searchsorted(starts, ops.arange(input.numel(), device=input.device), right=True) - 1
+        bags, bag = _bags(input, offsets, include_last_offset)
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     options = (max_norm, norm_type, scale_grad_by_freq)
     return _reduce(input.reshape(-1), bag, bags, weight, mode, per_sample_weights, padding_idx, options)
+
+
+def _bags(indices, offsets, include_last_offset):
+    """(how many bags, the bag of each index)."""
+    starts = offsets[:-1] if include_last_offset else offsets
+    return starts.numel(), ops.searchsorted(starts, ops.arange(indices.numel(), device=indices.device), right=True) - 1
+
+
+def bookkeeping(indices, weight, offsets, mode, include_last_offset, padding_idx):
+    """What the core's embedding_bag hands out besides its result, for one-dimensional indices: (the bag of each index, the bags' sizes, the rows of the maxima).
+
+    A plain sum needs none of it: no bags and zeros then. The rows [B, D] are of mode "max", the sizes once more otherwise.
+    """
+    bags, bag = _bags(indices, offsets, include_last_offset)
+    sizes = ops.zeros(offsets.numel(), dtype=indices.dtype, device=indices.device)
+    if mode == "sum":
+        return bag.to(indices.dtype) if padding_idx is not None else sizes[:0], sizes, sizes.clone()
+    kept = ops.ones_like(indices) if padding_idx is None else (indices != padding_idx % weight.size(0)).to(indices.dtype)
+    sizes = sizes.index_add(0, bag, kept)
+    if mode == "mean":
+        return bag.to(indices.dtype), sizes, sizes.clone()
+    rows = ops.zeros(bags, weight.size(1), dtype=indices.dtype, device=indices.device)
+    for b in range(bags):  # rare: only who asks torch.embedding_bag itself gets here
+        own = indices[(bag == b) & (kept != 0)]
+        if own.numel():
+            rows[b] = own[weight.detach()[own].argmax(0)]
+    return bag.to(indices.dtype), sizes, rows
 
 
 def _reduce(rows, bag, bags, weight, mode, per_sample_weights, padding_idx, options):

@@ -80,13 +80,13 @@ def _pool(n, x, kernel, sizes, ratio, samples):
     return (values, index) if x.dim() == n + 2 else (values.squeeze(0), index.squeeze(0))
 
 
-@entry(counts.nothing)
+@entry(counts.nothing, autocast="float32")
 def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
     """`fractional_max_pool2d` with the places of the maxima in each flattened plane."""
     return _pool(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
-@entry(counts.nothing)
+@entry(counts.nothing, autocast="float32")
 def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
     """`fractional_max_pool3d` with the places of the maxima in each flattened volume."""
     return _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)

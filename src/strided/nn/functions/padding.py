@@ -1,5 +1,6 @@
 """Padding: constants around a tensor, and the modes that repeat or mirror its own values."""
 from ... import ops
+from .autocast import under_autocast
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -28,6 +29,11 @@ def pad(input, pad, mode="constant", value=None):
             "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, "
             f"got {input.dim()}D input with padding {tuple(pad)}"
         )
+    in_float32 = mode == "replicate" or mode == "reflect" and dims < 3  # autocast's list
+    return (_in_float32 if in_float32 else _by_edges)(input, pad, mode, dims)
+
+
+def _by_edges(input, pad, mode, dims):
     for i in range(dims):
         before, after = pad[2 * i], pad[2 * i + 1]
         if mode == "circular" and min(before, after) < 0:  # what is cropped away is not wrapped around either
@@ -37,6 +43,9 @@ def pad(input, pad, mode="constant", value=None):
         if before or after:
             input = _repeat_edges(input, input.dim() - 1 - i, before, after, mode)
     return input
+
+
+_in_float32 = under_autocast("float32")(_by_edges)
 
 
 def _repeat_edges(input, dim, before, after, mode):

@@ -89,7 +89,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@entry(counts.nothing)
+@entry(counts.nothing, autocast="float32")
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window: [.., D, H, W] → [.., Od, Oh, Ow]."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
@@ -118,13 +118,13 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@entry(counts.nothing)
+@entry(counts.nothing, autocast="float32")
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Puts each element where `max_pool2d` with return_indices found it; zeros elsewhere."""
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@entry(counts.nothing)
+@entry(counts.nothing, autocast="float32")
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Puts each element where `max_pool3d` with return_indices found it; zeros elsewhere."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
@@ -259,7 +259,7 @@ def adaptive_avg_pool2d(input, output_size):
     return _adaptive_avg(2, input, output_size)
 
 
-@entry(counts.adaptive_average(3))
+@entry(counts.adaptive_average(3), autocast="float32")
 @in_float32
 def adaptive_avg_pool3d(input, output_size):
     """Means of ranges that cover the last three dimensions; None keeps a size."""
@@ -299,7 +299,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     return _adaptive_max(2, input, output_size, return_indices)
 
 
-@entry(counts.nothing)
+@entry(counts.nothing, autocast="float32")
 def adaptive_max_pool3d(input, output_size, return_indices=False):
     """Maxima of ranges that cover the last three dimensions; None keeps a size."""
     return _adaptive_max(3, input, output_size, return_indices)
