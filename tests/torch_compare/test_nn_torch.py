@@ -189,6 +189,7 @@ def test_distances_and_lookups():
     index, offsets = torch.randint(0, 10, (12,)), torch.tensor([0, 3, 3, 7])
     for mode in ("sum", "mean", "max"):
         compare("embedding_bag", index, R(10, 5), offsets, mode=mode)
+        compare("embedding_bag", index, R(10, 5), offsets, mode=mode, include_last_offset=True)
         compare("embedding_bag", index, R(10, 5), offsets, mode=mode, padding_idx=3)
         compare("embedding_bag", index.view(3, 4), R(10, 5), mode=mode)
     compare("embedding_bag", index, R(10, 5), offsets, mode="sum", per_sample_weights=torch.rand(12))
@@ -465,7 +466,7 @@ def test_core_signatures():
     calls += [("group_norm", x, 2, w, b), ("native_group_norm", x, w, b, 3, 4, 5, 2, 1e-4), ("native_group_norm", R(0, 2), R(2), None, 0, 2, 1, 1, 1e-5)]
     calls += [("grid_sampler", image, places, mode, padding, True) for mode in (0, 1, 2) for padding in (0, 1, 2)]
     calls += [("grid_sampler_2d", image, places, 0, 1, False), ("grid_sampler_3d", volume, spots, 0, 2, False)]
-    calls += [("embedding_bag", table, index, offsets, False, mode, False, None, last, skip) for mode in (0, 1, 2) for last in (False, True) for skip in (None, 4)]
+    calls += [("embedding_bag", table, index, offsets, False, mode, False, None, False, skip) for mode in (0, 1, 2) for skip in (None, 4)]
     calls += [("native_dropout", x, 0.5, False), ("kl_div", logits, logits.exp(), 2, False), ("ctc_loss", R(6, 2, 4).log_softmax(2), torch.tensor([[1, 2], [2, 2]]), (6, 6), (2, 1), 0, 2)]
     calls += [("binary_cross_entropy_with_logits", logits, torch.rand(3, 4), None, None, 0), ("margin_ranking_loss", R(3), R(3), torch.ones(3), 0.1, 1)]
     for name, *arguments in calls:

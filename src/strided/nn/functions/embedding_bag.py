@@ -53,6 +53,9 @@ def embedding_bag(
     elif input.dim() == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
+        if include_last_offset and offsets.numel() and not offsets.is_meta:  # what lies behind the last offset is in no bag
+            count = int(offsets[-1])
+            input, per_sample_weights = input[:count], None if per_sample_weights is None else per_sample_weights[:count]
         bags, bag = _bags(input, offsets, include_last_offset)
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
