@@ -14,10 +14,10 @@ from .expr import Expr, constant, where
 from .gamma import polygamma
 
 
-def gradients(expr: Expr, gradient, inputs, complex_inputs: frozenset[int] = frozenset()) -> tuple[Expr, ...]:
+def gradients(expr: Expr, gradient, inputs, complex_inputs: frozenset[int] | None = None) -> tuple[Expr, ...]:
     """`gradient` * d expr / d param(i), for each i of `inputs`. `gradient` is an expression of its own inputs (or a number).
 
-    With complex inputs, the gradient of a real loss L is dL/dx + i dL/dy, as in PyTorch: `gradient` times the conjugate of a holomorphic function's
+    complex_inputs: which inputs are complex (None: nothing is). The gradient of a real loss L is dL/dx + i dL/dy, as in PyTorch: `gradient` times the conjugate of a holomorphic function's
     derivative, and for a real input the real part.
 
     Where an operation does not depend on an input (the branch not taken, a tie lost) the result is 0 whatever `gradient` is, as in PyTorch.
@@ -30,7 +30,7 @@ def gradients(expr: Expr, gradient, inputs, complex_inputs: frozenset[int] = fro
         if n in wanted or (n.op != "stop" and any(a in depends for a in n.args)):
             depends.add(n)
     rows = row_nodes(order)
-    complexes = complex_nodes((expr,), complex_inputs) if complex_inputs else set()
+    complexes = complex_nodes((expr,), complex_inputs) if complex_inputs is not None else set()
     adjoint: dict[Expr, Expr] = {expr: gradient if isinstance(gradient, Expr) else constant(gradient)}
     for n in reversed(order):
         g = adjoint.get(n)

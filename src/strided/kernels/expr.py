@@ -307,8 +307,8 @@ def derivative(expr, input):
     return gradients(expr, constant(1.0), (input,))[0]
 
 
-def gradients(expr, gradient, inputs, complex_inputs=frozenset()):
-    """The expressions `gradient * d expr / d param(i)` for each i in `inputs`, sharing what they can. complex_inputs: the numbers of complex ones."""
+def gradients(expr, gradient, inputs, complex_inputs=None):
+    """The expressions `gradient * d expr / d param(i)` for each i in `inputs`, sharing what they can. complex_inputs: which are complex (None: nothing is)."""
     from .derivative import gradients
     return gradients(expr, gradient, inputs, complex_inputs)
 

@@ -172,6 +172,8 @@ def ravel(input):
 
 @backward("ToCopy")
 def ToCopyBackward0(node, g):
+    if g.dtype.is_complex and not node.source_dtype.is_complex:
+        g = g.real
     return (to_copy(g, node.source_dtype, node.source_device),)
 
 
@@ -188,13 +190,25 @@ def to_copy(input: Tensor, dtype: DType, device: Device, layout: Layout | None =
         if spec.dtype.code < 0 or dtype.code < 0:
             rare = spec.dtype if spec.dtype.code < 0 else dtype
             raise NotImplementedError(f"\"to\" not implemented for '{rare.scalar_name}': strided converts between bool, integers, float16, bfloat16, float32 and float64")
+        warn_of_discarding(spec.dtype, dtype)
         out = self_copy(input, dtype, layout)
     if (input._tracked or input._base is not None) and (dtype.is_floating_point or dtype.is_complex) and tracking(input):
         record(ToCopyBackward0, (input,), out, source_dtype=spec.dtype, source_device=spec.device)
     return out
 
 
-PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}
+def warn_of_discarding(source: DType, target: DType) -> None:
+    """PyTorch's warning, the first time complex numbers lose their imaginary part."""
+    global _warned_of_discarding
+    if source.is_complex and not target.is_complex and target is not dtypes.bool_ and not _warned_of_discarding:
+        _warned_of_discarding = True
+        import warnings
+
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
+
+
+_warned_of_discarding = False
+PYTHON_TYPES = {complex: dtypes.complex128, float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}
 
 
 def as_dtype(name: str, value: Any) -> DType:
@@ -257,7 +271,7 @@ def _converter(name: str, dtype: DType):
     return hot_operator(name, function=False, moves=True, reason=_to_reason)(convert)
 
 
-for _name in ("float", "double", "half", "short", "int", "long", "bool"):
+for _name in ("float", "double", "half", "short", "int", "long", "bool", "cfloat", "cdouble", "chalf"):
     _converter(_name, dtypes.ALIASES[_name])
 _converter("bfloat16", dtypes.bfloat16)
 _converter("char", dtypes.int8)
@@ -278,7 +292,7 @@ def cuda(input, device=None, non_blocking=False, memory_format=None):
 
 _TYPE_NAMES = {
     "float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
-    "uint8": "Byte", "bool": "Bool",
+    "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }  # fmt: skip
 
 

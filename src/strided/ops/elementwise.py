@@ -110,6 +110,10 @@ class Pointwise:
         except NotImplementedError:
             raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for 'ComplexFloat': compute on x.real and x.imag, or on x.abs()") from None
 
+    def _is_complex(self) -> bool:
+        """Whether an operand or the result is complex."""
+        return any(self.complexes) or self.result_is_complex()
+
     def result_is_complex(self) -> bool:
         return self.expr in complex_rules.complex_nodes((self.expr,), self._complex_inputs())
 
@@ -132,14 +136,16 @@ class Pointwise:
             if t.dtype.code < 0:
                 raise NotImplementedError(f'"{self.name}" not implemented for \'{t.dtype.scalar_name}\': convert to float32 first, as in x.float()')
         result_dtype = dtypes.bool_ if self.kind in ("compare", "bool") else common
-        if common.is_complex and result_dtype is common and not self.result_is_complex():
-            result_dtype = common.to_real()
+        if result_dtype is common and common.is_complex is not self.result_is_complex():
+            result_dtype = common.to_real() if common.is_complex else common.to_complex()
         shape = broadcast_shapes(*[t.shape for t in tensors])
         if into is None:
             layout = result_strides(shape, *[t.spec.layout for t in tensors])
         else:
             if into.shape != shape:
                 raise RuntimeError(f"output with shape {list(into.shape)} doesn't match the broadcast shape {list(shape)}")
+            if into.dtype.is_complex and not self.result_is_complex():
+                raise RuntimeError(f"In-place {self.name} is not supported for complex tensors.")
             if not dtypes.can_cast(result_dtype, into.dtype):
                 raise RuntimeError(f"result type {result_dtype.scalar_name} can't be cast to the desired output type {into.dtype.scalar_name}")
             check_overlap(into)
@@ -329,15 +335,15 @@ class Pointwise:
             chosen = self.gradient(i)
             if chosen is None:
                 return ZERO
-            expression = chosen(conj(g) if any(self.complexes) else g, *[E.param(k) for k in range(n)], E.param(n + 1))
-            if any(self.complexes):  # the derivative of a holomorphic function, conjugated
+            expression = chosen(conj(g) if self._is_complex() else g, *[E.param(k) for k in range(n)], E.param(n + 1))
+            if self._is_complex():  # the derivative of a holomorphic function, conjugated
                 expression = conj(expression)
         else:
-            (expression,) = E.gradients(self.expr, g, (i,), self._complex_inputs())
+            (expression,) = E.gradients(self.expr, g, (i,), self._complex_inputs() if self._is_complex() else None)
             if self.expr.op not in ("param", "constant"):
                 expression = _substitute(expression, self.expr, E.param(n + 1))  # the result is at hand: need not be computed again
         numbers = self.complexes
-        if any(numbers):
+        if self._is_complex():
             expression, numbers = self._of_kind(expression, i)
         if expression is g:
             return PASS

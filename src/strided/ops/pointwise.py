@@ -38,7 +38,11 @@ pointwise("fmax", lambda x, y: E.fmax(x, y), inplace=False)
 pointwise("fmin", lambda x, y: E.fmin(x, y), inplace=False)
 pointwise("neg", lambda x: -x, aliases=("negative",))
 pointwise("abs", lambda x: abs(x), aliases=("absolute",))
-pointwise("sign", lambda x: E.sign(x), aliases=("sgn",))
+pointwise(
+    "sign",
+    lambda x: E.sign(x),
+    complex_error=NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."),
+)
 _square = pointwise("square", lambda x: x * x, node="Pow")
 _square.common_dtype = lambda operands: dtypes.int64 if operands[0].dtype is dtypes.bool_ else operands[0].dtype  # type: ignore[method-assign]
 pointwise("reciprocal", lambda x: E.reciprocal(x), kind="float", gradient=(lambda g, x, y: -g * y * y,))

@@ -17,7 +17,7 @@ from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import copies, partviews, rearrange, twins, views, writes  # noqa: F401
 from .table import TABLE, operator
-from .twins import imag, real
+from .complexlike import imag, real
 from .views import check_tensor, expand, integers, permute, transpose, unsqueeze, view
 
 # Plain functions and names that the package's top level takes from here, beside the operators.
@@ -59,7 +59,7 @@ def adjoint(input):
     """The last two dimensions exchanged (and conjugated, for complex numbers)."""
     if input.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return transpose(input, -2, -1) if input.ndim else input
+    return TABLE["conj"].call(transpose(input, -2, -1) if input.ndim else input)
 
 
 def _deprecated(name: str) -> None:
@@ -96,27 +96,17 @@ def _H(self) -> Tensor:
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
             + (" For batches of matrices, consider using tensor.mH" if self.ndim > 2 else "")
         )
-    return transpose(self, -2, -1) if self.ndim else self
+    return TABLE["conj"].call(transpose(self, -2, -1) if self.ndim else self)
 
 
 def _mH(self) -> Tensor:
     """The last two dimensions exchanged and conjugated. [.., a, b] -> [.., b, a]"""
     if self.ndim == 1:
         raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return transpose(self, -2, -1) if self.ndim else self
+    return TABLE["conj"].call(transpose(self, -2, -1) if self.ndim else self)
 
 
-def _real(self) -> Tensor:
-    """The real part: itself, for a real tensor."""
-    return self
-
-
-def _imag(self) -> Tensor:
-    """The imaginary part of a complex tensor."""
-    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-
-
-for _name, _getter in (("real", _real), ("imag", _imag), ("T", _T), ("mT", _mT), ("H", _H), ("mH", _mH)):
+for _name, _getter in (("T", _T), ("mT", _mT), ("H", _H), ("mH", _mH)):
     setattr(Tensor, _name, property(_getter, doc=_getter.__doc__))
 
 

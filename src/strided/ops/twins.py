@@ -122,29 +122,3 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 def diagflat(input, offset=0):
     """A matrix with all elements of the input on its diagonal. [..] -> [n, n]"""
     return diag(TABLE["reshape"].call(input, (-1,)), offset)
-
-
-# ---- conjugation of real tensors -------------------------------------------------------------------------------------------------
-
-for _name, _doc in {
-    "conj": "The complex conjugate: a real tensor itself.",
-    "conj_physical": "The complex conjugate: a real tensor itself.",
-    "resolve_conj": "The tensor with a pending conjugation carried out: a real tensor itself.",
-    "resolve_neg": "The tensor with a pending negation carried out: itself.",
-}.items():
-
-    def _itself(input):
-        return check_tensor("conj", input)
-
-    _itself.__doc__ = _doc
-    operator(_name, view=True)(_itself)
-
-
-def real(input):
-    """The real part: a real tensor itself."""
-    return check_tensor("real", input).real
-
-
-def imag(input):
-    """The imaginary part of a complex tensor."""
-    return check_tensor("imag", input).imag

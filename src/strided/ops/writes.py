@@ -19,6 +19,7 @@ from ..kernels.native import move_bytes, new_storage, wrap_storage
 from ..layout import Layout, broadcast_shapes
 from ..tensor import META_ADDRESS, Spec, Tensor
 from . import views
+from .copies import warn_of_discarding
 from .elementwise import check_overlap, fit
 from .table import TABLE, assign, operator
 from .views import check_tensor, integer, integers
@@ -39,6 +40,8 @@ def copy_(input, src, non_blocking=False):
     if src is input:
         return input
     check_inplace(input, src)
+    if src.spec.dtype.is_complex:
+        warn_of_discarding(src.spec.dtype, input.spec.dtype)
     if (input.spec, src.spec) not in _copies_checked:
         _check_copy(input, src)
     assign(input, src)
