@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import dtypes
+from .errors import PackedOperand
 from .kernels.native import PlanCache, clear_plans, launch, launch_new
 from .tensor import META_ADDRESS, Spec, Tensor, wrap
 
@@ -141,17 +142,27 @@ def _collect(value, found, seen):
 autocast_arguments: Callable[[Any, tuple, dict], tuple[tuple, dict]] | None = None
 
 
+def call_unpacked(call: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
+    """An operator's second call, when its first met packed elements. Replaced by ops/packed.py, which has the kernels."""
+    raise error
+
+
 def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """The slow way through an operator, taken while any hook is on: autocast, run, mark inference results, tell the listeners."""
     context = CONTEXT
     if context.depth:
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except PackedOperand as error:
+            return call_unpacked(function, args, kwargs, error)
     if context.autocast_dtype is not None and entry.autocast is not None and autocast_arguments is not None:
         args, kwargs = autocast_arguments(entry, args, kwargs)
     before = [t.mem for t in tensors_in((args, kwargs))] if HOOKS.listeners or context.inference else ()  # a write may give its tensor another storage
     context.depth = 1
     try:
         result = function(*args, **kwargs)
+    except PackedOperand as error:
+        result = call_unpacked(function, args, kwargs, error)
     finally:
         context.depth = 0
     if context.inference:

@@ -36,6 +36,7 @@ SUFFIX = {"float32": "f32", "float64": "f64", "weak float": "f64"}
 # Floats of a byte or less, a code a byte; and integers below eight bits, sign-extended to a byte each.
 ENCODINGS: dict[str, Encoding] = {d.unpacked.name: d.encoding for d in dtypes.all_dtypes() if d.encoding is not None and d.bits <= 8}
 SMALL_INTS = {d.unpacked.name: d for d in dtypes.all_dtypes() if d.packed and d.encoding is None}
+_PACKED = frozenset(d.name for d in dtypes.all_dtypes() if d.packed)
 MEMORY.update(dict.fromkeys((*ENCODINGS, *SMALL_INTS), "i8"))
 ITEMSIZE.update(dict.fromkeys((*ENCODINGS, *SMALL_INTS), 1))
 
@@ -50,7 +51,7 @@ class Value(NamedTuple):
 def name_of(dtype) -> str:
     name = getattr(dtype, "name", dtype)
     if name not in MEMORY:
-        if getattr(dtype, "packed", False):
+        if name in _PACKED:
             raise PackedOperand
         raise NotImplementedError(f"kernels do not compute with {dtype} elements yet: convert them to float32 first with .to(torch.float32)")
     return name

@@ -16,13 +16,14 @@ from ..autograd.modes import STATE
 from ..autograd.saved import attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
 from ..kernels import complex as complex_rules
+from ..errors import PackedOperand
 from ..kernels import expr as E
 from ..kernels.derivative import conj
 from ..kernels.index import build_copy
 from ..kernels.map import build_map
 from ..layout import broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, wrap
-from . import signatures, table
+from . import packed, signatures, table
 from .pointwise_nodes import NO_NUMBERS, PASS, ZERO, Recipe, fit, node_class, sum_to
 from .table import TABLE, Entry
 
@@ -133,6 +134,8 @@ class Pointwise:
         device = errors.check_devices(self.name, tensors) if len(tensors) > 1 else tensors[0].device
         common = self.common_dtype(operands)
         for t in (*tensors, *((into,) if into is not None else ())):
+            if t.dtype.packed:
+                raise PackedOperand
             if t.dtype.code < 0:
                 raise NotImplementedError(f'"{self.name}" not implemented for \'{t.dtype.scalar_name}\': convert to float32 first, as in x.float()')
         result_dtype = dtypes.bool_ if self.kind in ("compare", "bool") else common
@@ -201,7 +204,10 @@ class Pointwise:
             if twin is not self:
                 return twin(*operands)
             kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
-            plan = self.plans.get(kinds) or self.plans.put(kinds, self.plan(operands))
+            try:
+                plan = self.plans.get(kinds) or self.plans.put(kinds, self.plan(operands))
+            except PackedOperand as error:
+                return packed.call_unpacked(self, operands, {}, error)
         out = run(plan.desc, plan.spec, *plan.slots(operands))
         if self.node_name is not None and tracking(*operands):
             self.record(kinds, operands, out)
@@ -289,7 +295,10 @@ class Pointwise:
         key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in (x, *others)])
         plan = self.inplace_plans.get(key)
         if plan is None:
-            plan = self.inplace_plans.put(key, self.plan((x, *others), into=x))
+            try:
+                plan = self.inplace_plans.put(key, self.plan((x, *others), into=x))
+            except PackedOperand as error:
+                return packed.call_unpacked(self.into, (x, *others), {}, error)
         track = self.node_name is not None and tracking(x, *others)
         before = [x, *others]  # what the gradient needs of the operands is what they were before the write, with their history
         if track:
@@ -484,6 +493,8 @@ def assign(destination: Tensor, source: Tensor) -> None:
     key = destination.spec, source.spec
     desc = _assign_plans.get(key)
     if desc is None:
+        if destination.spec.dtype.packed or source.spec.dtype.packed:
+            return packed.assign(destination, source)
         shape = destination.shape
         desc = _copy_descriptor(destination.spec, source.spec, source.spec.layout.expand(shape))
         _assign_plans.put(key, desc)
@@ -508,11 +519,16 @@ def self_copy(x: Tensor, dtype: Any = None, layout: Any = None) -> Tensor:
     key = x.spec, dtype, layout
     plan = _copy_plans.get(key)
     if plan is None:
+        if dtype.packed or x.spec.dtype.packed:
+            return packed.copy(x, dtype, layout)
         target = layout or result_strides(x.shape, x.spec.layout)
         spec = Spec.of(target, dtype, x.device)
         desc = None if spec.is_meta else _copy_descriptor(spec, x.spec, x.spec.layout, spec.nbytes)
         plan = _copy_plans.put(key, (desc, spec))
     return run(plan[0], plan[1], x.ptr)
+
+
+table.self_copy = self_copy
 
 
 # ---- registration: the eager fast path ---------------------------------------------------------------------------------------------------------
@@ -579,7 +595,7 @@ def _unary(op: Pointwise, entry: Entry):
             if not isinstance(input, Tensor):
                 raise _not_a_tensor(entry.name, input)
             spec = input.spec
-            if spec.dtype.is_complex:
+            if spec.dtype.is_complex or spec.dtype.packed:
                 return op(input)
             plan = plans.put(spec, op.plan((input,)))
             if input.spec is not spec:  # another thread gave it other data while the plan was made
@@ -625,7 +641,8 @@ def _binary(op: Pointwise, entry: Entry):
             if key is None:
                 return _mixed(op, entry, input, other)
             signatures.check(entry.name, (input, other))
-            if key[0].dtype.is_complex or second is not other and key[1].dtype.is_complex:
+            first = key[0].dtype
+            if first.is_complex or first.packed or second is not other and (key[1].dtype.is_complex or key[1].dtype.packed):
                 return op(input, other)
             plan = plans.put(key, op.plan((input, other)))
             if input.spec is not key[0] or second is not other and other.spec is not key[1]:  # given other data by another thread meanwhile

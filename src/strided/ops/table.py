@@ -12,6 +12,7 @@ from .. import dispatch
 from ..autograd import backward, check_inplace, no_grad
 from ..autograd.graph import move_retained, record_inplace
 from ..dispatch import CONTEXT, HOOKS, hooked_call
+from ..errors import PackedOperand
 from ..tensor import Tensor
 
 TABLE: dict[str, Entry] = {}
@@ -77,7 +78,10 @@ def operator(
                     return write_out(name, out, call, args, kwargs)
                 if HOOKS.active and not CONTEXT.depth:
                     return hooked_call(entry, fn, args, kwargs)
-                return fn(*args, **kwargs)
+                try:
+                    return fn(*args, **kwargs)
+                except PackedOperand as error:
+                    return dispatch.call_unpacked(fn, args, kwargs, error)
 
         else:
 
@@ -85,7 +89,10 @@ def operator(
             def call(*args, **kwargs):
                 if HOOKS.active and not CONTEXT.depth:
                     return hooked_call(entry, fn, args, kwargs)
-                return fn(*args, **kwargs)
+                try:
+                    return fn(*args, **kwargs)
+                except PackedOperand as error:
+                    return dispatch.call_unpacked(fn, args, kwargs, error)
 
         call.__name__ = call.__qualname__ = name
         entry.call = call
@@ -110,7 +117,10 @@ def add_inplace(entry: Entry, fn: Callable[..., Any]) -> None:
     def call(input, *args, **kwargs):
         if HOOKS.active and not CONTEXT.depth:
             return hooked_call(inner, into, (input, *args), kwargs)
-        return into(input, *args, **kwargs)
+        try:
+            return into(input, *args, **kwargs)
+        except PackedOperand as error:
+            return dispatch.call_unpacked(into, (input, *args), kwargs, error)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = inner.doc
@@ -151,6 +161,11 @@ def adopt(x: Tensor, result: Tensor, name: str) -> Tensor:
 
 def assign(destination: Tensor, source: Tensor) -> None:
     """Copies values, broadcast and cast, without recording. Replaced by elementwise.py, which has the kernels."""
+    raise AssertionError("elementwise.py is not loaded")
+
+
+def self_copy(x: Tensor, dtype: Any = None, layout: Any = None) -> Tensor:
+    """A fresh tensor of x's values, not recorded. Replaced by elementwise.py."""
     raise AssertionError("elementwise.py is not loaded")
 
 

@@ -1,0 +1,180 @@
+"""Tensors of formats below eight bits: what is stored several a byte, computed with one code a byte.
+
+A packed tensor's storage is really packed, and kernels do not read it in place: an operator that meets one raises `PackedOperand` (from the border to
+the kernels, before anything is written), and runs again on unpacked operands, whose dtype is `dtype.unpacked`; results of that dtype are packed. So
+moving data moves codes exactly, and arithmetic rounds once, when a kernel stores its result. Holds packing and unpacking, with gradients, and that second
+call. The kernels are kernels/packed.py's; ordinary dtypes never come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import dispatch
+from ..autograd import backward, record, tracking
+from ..dispatch import PlanCache, launch, run
+from ..dtypes import DType
+from ..kernels.packed import build_pack, build_unpack
+from ..layout import result_strides
+from ..tensor import META_ADDRESS, PACKED_ADDRESS, Spec, Tensor, empty_of
+from . import table
+
+_plans = PlanCache()
+
+
+# ---- packed memory and codes -------------------------------------------------------------------------------------------------
+
+
+def unpacked(t: Tensor) -> Tensor:
+    """The elements of a packed tensor, one code a byte, in fresh memory; dense, in t's order of dimensions. Not recorded."""
+    spec = t.spec
+    plan = _plans.get(spec)
+    if plan is None:
+        result = Spec.of(result_strides(spec.shape, spec.layout), spec.dtype.unpacked, spec.device)
+        none = spec.is_meta or not spec.numel
+        desc = None if none else build_unpack(spec.dtype, spec.shape, result.strides, spec.strides, result_bytes=max(result.nbytes, 1))
+        plan = _plans.put(spec, (desc, result))
+    desc, result = plan
+    if desc is None:
+        return empty_of(result)
+    return run(desc, result, t.mem.data, t.ptr - PACKED_ADDRESS)
+
+
+def pack_into(destination: Tensor, codes: Tensor) -> None:
+    """Writes codes, one a byte and of the destination's shape, into a packed tensor."""
+    spec = destination.spec
+    if spec.is_meta or not spec.numel:
+        return
+    key = spec, codes.spec
+    desc = _plans.get(key)
+    if desc is None:
+        desc = _plans.put(key, build_pack(spec.dtype, spec.shape, spec.strides, codes.spec.layout.expand(spec.shape).strides))
+    launch(desc, destination.mem.data, destination.ptr - PACKED_ADDRESS, codes.ptr)
+
+
+def packed(codes: Tensor, layout: Any = None) -> Tensor:
+    """A fresh packed tensor of codes, one a byte; dense, in their order of dimensions unless a layout is given. Not recorded."""
+    spec = codes.spec
+    out = empty_of(Spec.of(layout or result_strides(spec.shape, spec.layout), spec.dtype.stored, spec.device))
+    pack_into(out, codes)
+    return out
+
+
+def copy(x: Tensor, dtype: DType, layout: Any = None) -> Tensor:
+    """`self_copy` where x or the result is packed."""
+    codes = unpacked(x) if x.spec.dtype.packed else x
+    if codes.spec.dtype is not dtype.unpacked or layout is not None and not dtype.packed:
+        codes = table.self_copy(codes, dtype.unpacked, layout)
+    return packed(codes, layout) if dtype.packed else codes
+
+
+def assign(destination: Tensor, source: Tensor) -> None:
+    """`assign` where the destination or the source is packed: broadcast, cast, not recorded."""
+    if source.spec.dtype.packed:
+        source = unpacked(source)
+    if not destination.spec.dtype.packed:
+        table.assign(destination, source)
+        return
+    codes = destination.spec.dtype.unpacked
+    pack_into(destination, source if source.spec.dtype is codes else table.self_copy(source, codes))
+
+
+# ---- as operators of the graph -------------------------------------------------------------------------------------------------
+
+
+@backward("Unpack")
+def UnpackBackward0(node, g):
+    return (_packed(g) if g.dtype.unpacked is g.dtype and g.dtype.stored is not g.dtype else g,)
+
+
+@backward("Pack")
+def PackBackward0(node, g):
+    return (_unpacked(g) if g.dtype.packed else g,)
+
+
+def _unpacked(t: Tensor) -> Tensor:
+    out = unpacked(t)
+    if tracking(t):
+        record(UnpackBackward0, (t,), out)
+    return out
+
+
+def _packed(t: Tensor) -> Tensor:
+    out = packed(t)
+    if tracking(t):
+        record(PackBackward0, (t,), out)
+    return out
+
+
+# ---- an operator's second call ----------------------------------------------------------------------------------------------------
+
+
+def call_unpacked(call: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
+    """`call` on unpacked operands, its results packed again; what it wrote into an operand is written back. Raises `error` where nothing is packed."""
+    swap = _Swap()
+    new_args, new_kwargs = swap.into(args), swap.into(kwargs)
+    if not swap.found:
+        raise error
+    versions = {key: twin.mem.version for key, (_, twin) in swap.tensors.items()}
+    result = call(*new_args, **new_kwargs)
+    for key, (original, twin) in swap.tensors.items():
+        if twin.mem.version != versions[key]:
+            _write_back(original, twin)
+    return swap.back(result)
+
+
+def _write_back(original: Tensor, twin: Tensor) -> None:
+    if original.shape != twin.shape:  # resized
+        table.TABLE["resize_"].call(original, tuple(twin.shape))
+    table.adopt(original, _packed(twin), "in-place operation")
+
+
+dispatch.call_unpacked = call_unpacked
+
+
+class _Swap:
+    """Replaces packed tensors and packed dtypes in nests of arguments by unpacked ones, and back in results; an operand met twice is unpacked once."""
+
+    def __init__(self):
+        self.tensors: dict[int, tuple[Tensor, Tensor]] = {}
+        self.found = False
+
+    def into(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            if not value.spec.dtype.packed:
+                return value
+            self.found = True
+            kept = self.tensors.get(id(value))
+            if kept is None:
+                kept = self.tensors[id(value)] = value, _unpacked(value)
+            return kept[1]
+        if isinstance(value, DType):
+            self.found = self.found or value.packed
+            return value.unpacked
+        if isinstance(value, (tuple, list)) and value:
+            return _rebuilt(value, [self.into(item) for item in value])
+        if isinstance(value, dict) and value:
+            return {key: self.into(item) for key, item in value.items()}
+        return value
+
+    def back(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            for original, twin in self.tensors.values():
+                if value is twin:
+                    return original
+            dtype = value.spec.dtype
+            return value if dtype.stored is dtype else _packed(value)
+        if isinstance(value, (tuple, list)):
+            return _rebuilt(value, [self.back(item) for item in value])
+        return value
+
+
+def _rebuilt(value: Any, items: list) -> Any:
+    """`value` with other items; itself where none changed."""
+    if all(new is old for new, old in zip(items, value)):
+        return value
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+assert PACKED_ADDRESS < META_ADDRESS  # told apart by their top bytes (kernels/runtime_calls.py)
