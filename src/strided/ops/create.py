@@ -455,9 +455,10 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
         return finish("logspace", empty_of(spec), requires_grad, out)
     import numpy
 
-    if dtype in _LINES:  # 16 bits: PyTorch rounds the ends of the line only; its points stay exact
+    if dtype in _LINES and count > 1:  # 16 bits: PyTorch rounds the ends of the line only; its points stay exact
         start, end = rounded(dtype, start), rounded(dtype, end)
-    first, last, step, half, top = _line_numbers(start, end, count, dtypes.float64 if dtype in _LINES else dtype)
+    exact = dtype in _LINES or count == 1 and dtype.is_floating_point  # one point: base**start in float64
+    first, last, step, half, top = _line_numbers(start, end, count, dtypes.float64 if exact else dtype)
     places = numpy.arange(count, dtype=numpy.float64)
     with numpy.errstate(all="ignore"):  # overflow is inf, as in PyTorch
         powers = numpy.power(base, numpy.where(places < half, first + places * step, last - (top - places) * step))
