@@ -5,6 +5,7 @@ here is only the switch, and the scaling of losses.
 """
 import collections
 import functools
+import types
 import warnings
 
 from . import dispatch, dtypes, ops
@@ -367,3 +368,42 @@ class GradScaler:
         self._init_growth_tracker = state_dict["_growth_tracker"]
         if self._growth_tracker is not None:
             self._growth_tracker = state_dict["_growth_tracker"]
+
+
+# ---- the older names under torch.cuda.amp ---------------------------------------------------------
+
+
+def _deprecated(name):
+    warnings.warn(f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cuda', args...)` instead.", FutureWarning, stacklevel=3)
+
+
+class _CudaGradScaler(GradScaler):
+    """`GradScaler("cuda", …)`: disabled with a warning, since there is no such device. Use `torch.amp.GradScaler("cpu")`."""
+
+    def __init__(self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+        _deprecated("GradScaler")
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+class _CudaAutocast(autocast):
+    """`autocast("cuda", …)`: disabled with a warning, since there is no such device. Use `torch.autocast("cpu")`."""
+
+    def __init__(self, enabled=True, dtype=dtypes.float16, cache_enabled=True):
+        _deprecated("autocast")
+        super().__init__("cuda", dtype, enabled, cache_enabled)
+
+
+def _cuda_custom(decorator):
+    @functools.wraps(decorator)
+    def decorate(function=None, **kwargs):
+        _deprecated(decorator.__name__)
+        return decorator(function, device_type="cuda", **kwargs)
+
+    return decorate
+
+
+cuda_amp = types.ModuleType("torch.cuda.amp", "Mixed precision by the names of older scripts.")
+for _name, _value in (("GradScaler", _CudaGradScaler), ("autocast", _CudaAutocast), ("custom_fwd", _cuda_custom(custom_fwd)), ("custom_bwd", _cuda_custom(custom_bwd))):
+    if isinstance(_value, type):
+        _value.__name__ = _value.__qualname__ = _name
+    setattr(cuda_amp, _name, _value)

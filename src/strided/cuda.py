@@ -73,9 +73,9 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 def __getattr__(name: str):
     if name == "amp":
-        from . import amp
+        from .amp import cuda_amp
 
-        return amp
+        return cuda_amp
     if name.startswith("_"):
         raise absent(f"torch.cuda.{name}")
 

@@ -156,6 +156,8 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
         except PackedOperand as error:
             return call_unpacked(function, args, kwargs, error)
     if context.autocast_dtype is not None and entry.autocast is not None and autocast_arguments is not None:
+        if entry.autocast == "parts":  # its operators have rules of their own, which are applied to outermost calls only
+            return function(*args, **kwargs)
         args, kwargs = autocast_arguments(entry, args, kwargs)
     before = [t.mem for t in tensors_in((args, kwargs))] if HOOKS.listeners or context.inference else ()  # a write may give its tensor another storage
     context.depth = 1

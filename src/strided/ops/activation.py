@@ -116,7 +116,7 @@ def elu(input, alpha=1.0, inplace=False):
     return _elu.into(input, *options) if inplace else _elu(input, *options)
 
 
-@operator("prelu", flops=with_flops(_prelu), method=True, function=True)
+@operator("prelu", autocast="lower", flops=with_flops(_prelu), method=True, function=True)
 def prelu(input, weight):
     """x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""
     if weight.numel() != 1:

@@ -12,7 +12,7 @@ def _call(name: str):
     return TABLE[name].call
 
 
-@operator("trace")
+@operator("trace", autocast="float32")
 def trace(input):
     """Sum of the diagonal of a matrix: [n, m] -> []. Raises RuntimeError for another number of dimensions."""
     if input.ndim != 2:
@@ -26,7 +26,7 @@ def dist(input, other, p=2):
     return _call("norm")(_call("sub")(input, other), p)
 
 
-@operator("cdist", method=False)
+@operator("cdist", method=False, autocast="float32")
 def cdist(x1, x2, p=2.0, compute_mode=None):
     """Distances between rows: [*, P, M] and [*, R, M] -> [*, P, R], in the p-norm."""
     if x1.shape[-1] != x2.shape[-1]:

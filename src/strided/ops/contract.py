@@ -60,7 +60,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
     return out
 
 
-@operator("vecdot", method=False, out=True, namespace="linalg", flops=lambda args, kwargs, result: 2 * args[0].numel())
+@operator("vecdot", method=False, out=True, namespace="linalg", autocast="lower", flops=lambda args, kwargs, result: 2 * args[0].numel())
 def vecdot(x, y, *, dim=-1):
     """Sums of products along one dimension; the others broadcast."""
     _tensors("linalg.vecdot", x=x, y=y)
@@ -76,7 +76,7 @@ def _tensordot_flops(args, kwargs, result) -> int:
     return 2 * result.numel() * round(contracted)
 
 
-@operator("tensordot", method=False, out=True, flops=_tensordot_flops)
+@operator("tensordot", method=False, out=True, autocast="lower", flops=_tensordot_flops)
 def tensordot(a, b, dims=2):
     """Sums of products over several dimensions at once.
 
@@ -126,7 +126,7 @@ def _inner_flops(args, kwargs, result) -> int:
     return 2 * result.numel() * (args[0].shape[-1] if args[0].ndim and args[1].ndim else 1)
 
 
-@operator("inner", out=True, flops=_inner_flops)
+@operator("inner", out=True, autocast="lower", flops=_inner_flops)
 def inner(input, other):
     """Sums of products along the last dimension: [*a, k], [*b, k] -> [*a, *b]; with a number, a plain product."""
     _tensors("inner", input=input, other=other)
@@ -180,7 +180,7 @@ def _multiply_chain(matrices):
     return product(0, len(matrices) - 1)
 
 
-@operator("chain_matmul", method=False, flops=_chain_flops)
+@operator("chain_matmul", method=False, autocast="lower", flops=_chain_flops)
 def chain_matmul(*matrices, out=None):
     """Product of several matrices, multiplied in the order that costs least."""
     if not matrices:
@@ -192,7 +192,7 @@ def chain_matmul(*matrices, out=None):
     return result if out is None else out.copy_(result)
 
 
-@operator("multi_dot", method=False, namespace="linalg", flops=_chain_flops)
+@operator("multi_dot", method=False, namespace="linalg", autocast="lower", flops=_chain_flops)
 def multi_dot(tensors, *, out=None):
     """Product of several matrices in the order that costs least; the first and the last may be vectors."""
     tensors = list(tensors)

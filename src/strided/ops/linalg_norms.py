@@ -28,7 +28,7 @@ def _convert(name, A, dtype):
     return TABLE["to"].call(A, dtype)
 
 
-@operator("linalg_matrix_norm", method=False, out=True, namespace="linalg", autocast="float32", flops=lambda args, kwargs, result: 2 * args[0].numel())
+@operator("linalg_matrix_norm", method=False, out=True, namespace="linalg", autocast="parts", flops=lambda args, kwargs, result: 2 * args[0].numel())
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """Norms of the matrices in two dimensions `dim`: [*, m, n] -> [*].
 
@@ -68,7 +68,7 @@ def _extreme(x, ord, dim, keepdim):
     return x.amax(dim, keepdim) if ord > 0 else x.amin(dim, keepdim)
 
 
-@operator("linalg_norm", method=False, out=True, namespace="linalg", autocast="float32", flops=lambda args, kwargs, result: 2 * args[0].numel())
+@operator("linalg_norm", method=False, out=True, namespace="linalg", autocast="parts", flops=lambda args, kwargs, result: 2 * args[0].numel())
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A matrix norm where `dim` names two dimensions (or A has two and `ord` is given), else a vector norm; without `ord`, 2 over all of `dim`."""
     are_tensors("linalg_norm", input=A)

@@ -84,7 +84,7 @@ def _square_qr(Q, R, gQ, gR):
 GeqrfBackward0 = _underived("geqrf")
 
 
-@operator("geqrf", out=True, flops=_cube(2))
+@operator("geqrf", out=True, autocast="float32", flops=_cube(2))
 def geqrf(input):
     """(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᵀ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
     if input.ndim < 2:

@@ -300,7 +300,7 @@ def LinalgSolveTriangularBackward0(node, g):
     return gA, sum_to(gB, node.shape)
 
 
-@operator("triangular_solve", flops=lambda args, kwargs, result: args[1].shape[-1] * result[0].numel())
+@operator("triangular_solve", autocast="float32", flops=lambda args, kwargs, result: args[1].shape[-1] * result[0].numel())
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """(solution, cloned_coefficient) of AX = input (or AᵀX = input), both [*, n, ..]. Prefer `linalg.solve_triangular`."""
     for t, what in ((input, "b"), (A, "A")):

@@ -203,7 +203,7 @@ def _power_flops(args, kwargs, result):
     return 2 * args[0].numel() * args[0].shape[-1] * (products + (len(args) > 1 and args[1] < 0))
 
 
-@operator("matrix_power", out=True, autocast="float32", flops=_power_flops)
+@operator("matrix_power", out=True, autocast="parts", flops=_power_flops)
 def matrix_power(input, n):
     """A multiplied n times with itself (n >= 0) or its inverse |n| times: [*, m, m] -> [*, m, m]. LinAlgError for n < 0 and a singular matrix."""
     square("linalg.matrix_power", input)

@@ -127,7 +127,7 @@ def _put(x, dim, index, src, op):
     indexing.along(op, x, dim, index, _source(x, src, index), _bounds(x, dim))
 
 
-def _in_two_forms(name, cls, prepare):
+def _in_two_forms(name, cls, prepare, autocast=None):
     """Registers `name` and `name_`. prepare(x, *args, **kwargs) checks, and gives (write(target), extra inputs, saves, attributes)."""
 
     def plain(input, *args, **kwargs):
@@ -154,7 +154,7 @@ def _in_two_forms(name, cls, prepare):
 
     plain.__doc__ = prepare.__doc__
     into.__doc__ = f"In-place form of `{name}`."
-    return operator(name, out=True)(plain), operator(name + "_")(into)
+    return operator(name, out=True, autocast=autocast)(plain), operator(name + "_")(into)
 
 
 def _gathered(node, g, index):
@@ -385,7 +385,7 @@ def _index_copy(x, dim, index, source):
     return lambda t: _put_rows(t, dim, index, source, "set", describe), (source,), (index,), {"dim": dim}
 
 
-index_copy, index_copy_ = _in_two_forms("index_copy", IndexCopyBackward0, _index_copy)
+index_copy, index_copy_ = _in_two_forms("index_copy", IndexCopyBackward0, _index_copy, autocast="promote")
 
 
 @backward("IndexFill", saved_names=("index",))

@@ -21,7 +21,7 @@ TABLE: dict[str, Entry] = {}
 class Entry:
     """What the house knows of an operator.
 
-    name: as users call it. namespace: None for the top level, else "special", "linalg", "nn.functional". autocast: "lower", "float32", "promote" or None.
+    name: as users call it. namespace: None for the top level, else "special", "linalg", "nn.functional". autocast: "lower", "float32", "promote", "parts" (the rules of the operators inside) or None.
     flops(args, kwargs, result) -> int. moves: its result holds its input's values (a fresh result is a copy, to be explained by `reason`).
     writes: it may write into an argument. pointwise: results broadcast from the inputs.
     """
