@@ -6,8 +6,8 @@ import pytest
 
 from strided.kernels import index, native
 
-F32 = SimpleNamespace(name="float32", itemsize=4, is_floating_point=True)
-BOOL = SimpleNamespace(name="bool", itemsize=1, is_floating_point=False)
+F32 = SimpleNamespace(name="float32", itemsize=4, is_floating_point=True, is_complex=False)
+BOOL = SimpleNamespace(name="bool", itemsize=1, is_floating_point=False, is_complex=False)
 
 
 def steps(a):

@@ -73,11 +73,22 @@ def _refresh(view: Tensor) -> None:
     previous = STATE.grad_enabled
     STATE.grad_enabled = True
     try:
-        spec = view.spec
-        window = base.as_strided(spec.shape, spec.strides, view.storage_offset())
+        window = window_of(base, view.spec, view.storage_offset())
     finally:
         STATE.grad_enabled = previous
     view._tracked, view._node, view._nr = True, window._node, window._nr
+
+
+def window_of(base: Tensor, spec, offset: int) -> Tensor:
+    """The view of `base` with `spec`, `offset` elements of its dtype into the storage; of another dtype than the base's are the parts of complex numbers,
+    and complex numbers made of parts."""
+    if spec.dtype is not base.spec.dtype:
+        if spec.dtype.is_complex:
+            whole = offset + spec.layout.span
+            base = base.as_strided((whole, 2), (2, 1), 0)._view_as_complex()  # [elements, 2] -> [elements]
+        else:
+            base = base._view_as_real()  # [..] -> [.., 2]
+    return base.as_strided(spec.shape, spec.strides, offset)
 
 
 # ---- recording ----------------------------------------------------------------------------------
@@ -228,7 +239,7 @@ def rebase_view(node: Node, x: Tensor, place: int = 0) -> Node:
     slices = CopySlices()
     slices.inner, slices.place = node, place
     slices.base_spec = base.spec
-    slices.view = x.spec, (x.ptr - base.ptr) // x.spec.dtype.itemsize
+    slices.view = x.spec, (x.ptr - base.ptr) // x.spec.dtype.itemsize  # in elements of the view's dtype
     slices.edges = list(node.edges)
     slices.edges[place] = gradient_edge(base)
     slices.saves = ()
@@ -250,7 +261,7 @@ class CopySlices(Node):
     def apply(self, grad):
         spec, (view, offset) = self.base_spec, self.view
         passed = empty(spec.shape, spec.dtype, spec.device, strides=spec.strides).copy_(grad)
-        window = passed.as_strided(view.shape, view.strides, offset)
+        window = window_of(passed, view, offset)
         self.inner.needs = self.needs
         results = list(as_tuple(self.inner.apply(window.clone())))
         through = results[self.place]

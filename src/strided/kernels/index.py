@@ -22,6 +22,11 @@ def _integer(itemsize: int) -> str:
     return f"i{8 * itemsize}"
 
 
+def _aligned(width: str, access: str = "") -> str:
+    """Metadata of an access to an element: one of 16 bytes (complex128) lies where its parts may lie."""
+    return f", align 8{access}" if width == "i128" else access
+
+
 def _pack(address: int, slots: int, words: list[int], parts: int = 1, work: int = 0, result_bytes: int = 0) -> bytes:
     return native.pack_desc(address, slots, parts, work >= GRAIN, result_bytes, words)
 
@@ -151,11 +156,11 @@ def _run(lowering, op, kind, size, bases, at, low, high):
 def _one(lowering, op, kind, places, at):
     b = lowering.body
     if op == "get":
-        b.store(kind, b.load(kind, b.at(places[1], at)), places[0])
+        b.store(kind, b.load(kind, b.at(places[1], at), _aligned(kind)), places[0], _aligned(kind))
         return
     to = b.at(places[0], at)
     if op == "set":
-        b.store(kind, b.load(kind, places[1]), to)
+        b.store(kind, b.load(kind, places[1], _aligned(kind)), to, _aligned(kind))
         return
     new = lowering.load(kind, places[1])
     lowering.store(kind, _combine(lowering, op, lowering.load(kind, to), new), to)
@@ -224,10 +229,19 @@ def _mask_shares(b):
     return b.select(split, 0, row_low), b.select(split, rows, row_high), b.select(split, low, 0), b.select(split, high, inner)
 
 
-def _nonzero_bit(b, width, real, place) -> str:
-    value = b.load(width, place)
-    if real:  # the sign does not count: -0.0 is zero
-        value = b(f"shl {width} {value}, 1")
+def _magnitude_mask(dtype) -> int:
+    """The bits of an element that make it differ from zero: all but the signs of floats (-0.0 is zero)."""
+    bits = 8 * dtype.itemsize
+    whole = 2**bits - 1
+    if dtype.is_complex:
+        return whole ^ (1 << (bits - 1) | 1 << (bits // 2 - 1))
+    return whole ^ 1 << (bits - 1) if dtype.is_floating_point else whole
+
+
+def _nonzero_bit(b, width, mask, place) -> str:
+    value = b.load(width, place, _aligned(width))
+    if mask.bit_length() < int(width[1:]) or mask & mask + 1:
+        value = b(f"and {width} {value}, {mask}")
     return b(f"zext i1 {b(f'icmp ne {width} {value}, 0')} to i64")
 
 
@@ -236,14 +250,14 @@ def build_count(dtype, shape, strides, parts: int) -> bytes:
 
     With more than one row of a split inner dimension the parts interleave, so several parts are used only where they keep the order.
     """
-    width, real = _integer(dtype.itemsize), dtype.is_floating_point
+    width, mask = _integer(dtype.itemsize), _magnitude_mask(dtype)
     shape, (walk,), _, words = _mask_words(dtype.itemsize, shape, [[s * dtype.itemsize for s in strides]])
     words[3] = int(len(shape) == 1)
-    address = jit.compile_kernel(("count", width, real), lambda: _count(width, real))
+    address = jit.compile_kernel(("count", width, mask), lambda: _count(width, mask))
     return _pack(address, 2, words + [walk[-1]] + walk_table(shape[:-1], [walk[:-1]]), parts, words[1] * words[2])
 
 
-def _count(width, real) -> str:
+def _count(width, magnitude) -> str:
     b = Body()
     row_low, row_high, low, high = _mask_shares(b)
     step = b.word(4)
@@ -255,7 +269,7 @@ def _count(width, real) -> str:
 
         def count(stride):
             with b.loop(low, high) as i:
-                total.add(_nonzero_bit(b, width, real, b.at(start, b.mul(i, stride))))
+                total.add(_nonzero_bit(b, width, magnitude, b.at(start, b.mul(i, stride))))
 
         b.either(b(f"icmp eq i64 {step}, {size}"), lambda: count(size), lambda: count(step))
     b.store("i64", total.get(), b(f"getelementptr i64, ptr {counts}, i64 %part"))
@@ -267,15 +281,15 @@ def build_nonzero(dtype, shape, strides, parts: int, row_stride: int, column_str
 
     Slots: result, mask, starts (`parts` + 1 words: the first result row of each part, then the count).
     """
-    width, real = _integer(dtype.itemsize), dtype.is_floating_point
+    width, mask = _integer(dtype.itemsize), _magnitude_mask(dtype)
     shape, (walk,), _, words = _mask_words(dtype.itemsize, shape, [[s * dtype.itemsize for s in strides]])
     words[3] = int(len(shape) == 1)
-    address = jit.compile_kernel(("nonzero", width, real), lambda: _nonzero(width, real))
+    address = jit.compile_kernel(("nonzero", width, mask), lambda: _nonzero(width, mask))
     words += [walk[-1], row_stride * 8, column_stride * 8]
     return _pack(address, 3, words + walk_table(shape[:-1], [walk[:-1]]), parts, words[1] * words[2])
 
 
-def _nonzero(width, real) -> str:
+def _nonzero(width, magnitude) -> str:
     b = Body()
     row_low, row_high, low, high = _mask_shares(b)
     dims, step, row_stride, column_stride = b.word(0), b.word(4), b.word(5), b.word(6)
@@ -289,7 +303,7 @@ def _nonzero(width, real) -> str:
             at = i.get()
             # Leaving once the count is reached keeps every store inside the result, also when the mask changes under us.
             unless(b(f"and i1 {b(f'icmp slt i64 {at}, {high}')}, {b(f'icmp slt i64 {place.get()}, {end}')}"))
-            bit = _nonzero_bit(b, width, real, b.at(start, b.mul(at, step)))
+            bit = _nonzero_bit(b, width, magnitude, b.at(start, b.mul(at, step)))
             line = b.at(out, b.mul(place.get(), row_stride))
             b.store("i64", at, b.at(line, inner_column))
             with b.when(b(f"icmp ne i64 {bit}, 0")):
@@ -332,14 +346,14 @@ def _compress(op, width) -> str:
         with b.loop_while() as unless:
             at = i.get()
             unless(b(f"and i1 {b(f'icmp slt i64 {at}, {high}')}, {b(f'icmp slt i64 {place.get()}, {end}')}"))
-            bit = _nonzero_bit(b, "i8", False, b.at(mask, b.add(mask_offset, b.mul(at, steps[1]))))
+            bit = _nonzero_bit(b, "i8", 255, b.at(mask, b.add(mask_offset, b.mul(at, steps[1]))))
             element = b.at(data, b.add(data_offset, b.mul(at, steps[0])))
             slot = b(f"getelementptr {width}, ptr {packed}, i64 {place.get()}")
             if op == "get":
-                b.store(width, b.load(width, element), slot)
+                b.store(width, b.load(width, element, _aligned(width)), slot, _aligned(width))
             else:
                 with b.when(b(f"icmp ne i64 {bit}, 0")):
-                    b.store(width, b.load(width, slot), element)
+                    b.store(width, b.load(width, slot, _aligned(width)), element, _aligned(width))
             place.add(bit)
             i.add("1")
     return b.text()
@@ -395,8 +409,8 @@ def _copy_rows(run, width, size) -> str:
         else:
             access, mark = b.parallel()
             with b.loop(low, high, extra=mark) as i:
-                value = b.load(width, b.at(source, b.mul(i, steps[1])), access)
-                b.store(width, value, b.at(to, b.mul(i, steps[0])), access)
+                value = b.load(width, b.at(source, b.mul(i, steps[1])), _aligned(width, access))
+                b.store(width, value, b.at(to, b.mul(i, steps[0])), _aligned(width, access))
     return b.text()
 
 
@@ -422,5 +436,6 @@ def _copy_tiles(width, size) -> str:
                     line, column = b.at(to, b.mul(i, to_step)), b.at(source, b.mul(i, size))
                     access, mark = b.parallel()
                     with b.loop(j0, j1, extra=mark) as j:
-                        b.store(width, b.load(width, b.at(column, b.mul(j, source_step)), access), b.at(line, b.mul(j, size)), access)
+                        value = b.load(width, b.at(column, b.mul(j, source_step)), _aligned(width, access))
+                        b.store(width, value, b.at(line, b.mul(j, size)), _aligned(width, access))
     return b.text()

@@ -8,6 +8,7 @@ from math import prod
 
 from ..layout import collapse
 from . import jit, native
+from .formats import COMPLEX, PARTS
 from .loops import Body, walk_table
 from .lower import IR, Lowering, Value, compute_type
 
@@ -18,6 +19,10 @@ COLUMNS = 512
 def build_scan(op: str, shape, dim: int, out, source, *, result_bytes=0) -> bytes:
     """Descriptor of a running "add" or "mul" along `dim` of `shape`. out, source: (dtype, strides in elements). Slots: result, source."""
     (out_dtype, out_strides), (in_dtype, in_strides) = out, source
+    if op == "add" and out_dtype.is_complex and in_dtype.is_complex:  # the parts add up by themselves
+        strides = [(*(2 * stride for stride in own), 1) for own in (out_strides, in_strides)]
+        parts = (out_dtype.to_real(), strides[0]), (in_dtype.to_real(), strides[1])
+        return build_scan(op, (*shape, 2), dim, *parts, result_bytes=result_bytes)
     n = shape[dim]
     rest = [d for d in range(len(shape)) if d != dim]
     rest.sort(key=lambda d: -out_strides[d])
@@ -40,35 +45,43 @@ def build_scan(op: str, shape, dim: int, out, source, *, result_bytes=0) -> byte
 
 def _scan(op, out, source, across) -> str:
     b = Body()
-    low = Lowering(b)
+    low = Lowering(b, contract=False)
     rows, dims, n, columns, out_next, in_next, out_step, in_step = (b.word(i) for i in range(8))
     compute = compute_type(out)
-    type = "float64" if compute in ("float32", "float64") else "int64"
-    start = {"add": "0", "mul": "1"}[op] + (".0" if type == "float64" else "")
+    type = "complex128" if compute in COMPLEX else "float64" if compute in ("float32", "float64") else "int64"
+    part = PARTS.get(type, type)  # what a total is made of: itself, or two parts
+    start = [{"add": "0", "mul": "1"}[op] + (".0" if part == "float64" else ""), "0.0"][: 1 + (type in COMPLEX)]
+
+    def total_of(texts):
+        return Value(tuple(texts) if type in COMPLEX else texts[0], type)
 
     def enter(old, place, access=""):
-        value = low.convert(low.convert(low.load(source, place, access), compute), type).text  # the result's dtype first: it may be narrower
-        return b(f"{'f' if type == 'float64' else ''}{op} {IR[type]} {old}, {value}")
+        value = low.convert(low.convert(low.load(source, place, access), compute), type)  # the result's dtype first: it may be narrower
+        total = low.apply(op, total_of(old), value).text
+        return total if type in COMPLEX else [total]
 
     first, last = b.share(rows)
     with b.walk(8, dims, 2, first, last) as (_, offsets, counters):
         to, frm = (b.at(b.slot(k), offset) for k, offset in enumerate(offsets))
         if not across:
-            total = b.cell(IR[type], start)
+            total = [b.cell(IR[part], value) for value in start]
             with b.loop(0, n) as i:
-                total.set(enter(total.get(), b.at(frm, b.mul(i, in_next))))
-                low.store(out, Value(total.get(), type), b.at(to, b.mul(i, out_next)))
+                for cell, value in zip(total, enter([cell.get() for cell in total], b.at(frm, b.mul(i, in_next)))):
+                    cell.set(value)
+                low.store(out, total_of([cell.get() for cell in total]), b.at(to, b.mul(i, out_next)))
         else:
             width = b.min(b.sub(columns, b.mul(b.load("i64", counters), COLUMNS)), COLUMNS)
-            totals = b.cell(f"[{COLUMNS} x {IR[type]}]").name
+            totals = [b.cell(f"[{COLUMNS} x {IR[part]}]").name for _ in start]
             with b.loop(0, width) as c:
-                b.store(IR[type], start, b(f"getelementptr {IR[type]}, ptr {totals}, i64 {c}"))
+                for array, value in zip(totals, start):
+                    b.store(IR[part], value, b(f"getelementptr {IR[part]}, ptr {array}, i64 {c}"))
             with b.loop(0, n) as i:
                 line, column = b.at(to, b.mul(i, out_next)), b.at(frm, b.mul(i, in_next))
                 access, mark = b.parallel()
                 with b.loop(0, width, extra=mark) as c:
-                    place = b(f"getelementptr {IR[type]}, ptr {totals}, i64 {c}")
-                    total = enter(b.load(IR[type], place, access), b.at(column, b.mul(c, in_step)), access)
-                    b.store(IR[type], total, place, access)
-                    low.store(out, Value(total, type), b.at(line, b.mul(c, out_step)), access)
+                    places = [b(f"getelementptr {IR[part]}, ptr {array}, i64 {c}") for array in totals]
+                    total = enter([b.load(IR[part], place, access) for place in places], b.at(column, b.mul(c, in_step)), access)
+                    for place, value in zip(places, total):
+                        b.store(IR[part], value, place, access)
+                    low.store(out, total_of(total), b.at(line, b.mul(c, out_step)), access)
     return b.text(low.definitions())
