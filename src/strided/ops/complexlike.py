@@ -40,7 +40,7 @@ def ViewAsComplexBackward0(node, g):
     return (view_as_real(g),)
 
 
-@operator("view_as_complex", method=False, view=True)
+@operator("view_as_complex", method=False, view=True, autocast="float32")
 def view_as_complex(input):
     """A last dimension of size 2 as complex numbers, in the same memory. [.., 2] -> [..]
 
@@ -158,7 +158,7 @@ def complex(real, imag):
     return _complex(real, imag)
 
 
-@operator("polar", method=False, out=True, flops=with_flops(_polar))
+@operator("polar", method=False, out=True, autocast="float32", flops=with_flops(_polar))
 def polar(abs, angle):
     """The complex tensor with these magnitudes and angles (radians): abs · (cos angle + i sin angle)."""
     _check_parts(abs, angle)
