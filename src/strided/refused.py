@@ -34,17 +34,17 @@ _NESTED = "a tensor here has one size along each dimension"
 _group(_NESTED, "pad (nn.utils.rnn.pad_sequence) and mask, or keep a list of tensors", "nested jagged")
 _group(_NESTED, "pad (nn.utils.rnn.pad_sequence) and mask", "to_padded_tensor", "torch.Tensor.")
 
-_QUANTIZED = "there are no quantized tensors"
+_QUANTIZED = "quantized tensors are block tensors here"
 _group(
-    _QUANTIZED, "keep integers (int8, uint8) and their scale in two tensors",
+    _QUANTIZED, "use torch.quantize(x, \"int8\") and dequantize (docs/block_formats.md), or keep integers and their scale in two tensors",
     """qint8 quint8 qint32 quint4x2 quint2x4 qscheme per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams
-    quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel dequantize int_repr q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points
+    quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel int_repr q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points
     q_per_channel_axis fake_quantize_per_tensor_affine fake_quantize_per_channel_affine empty_quantized ao quantization backends.quantized nn.quantized nn.quantizable
     nn.qat nn.intrinsic""",
 )  # fmt: skip
 _group(
-    _QUANTIZED, "keep integers (int8, uint8) and their scale in two tensors",
-    "dequantize int_repr qscheme q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points q_per_channel_axis", "torch.Tensor.",
+    _QUANTIZED, "use torch.quantize(x, \"int8\") and dequantize (docs/block_formats.md), or keep integers and their scale in two tensors",
+    "int_repr qscheme q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points q_per_channel_axis", "torch.Tensor.",
 )  # fmt: skip
 _group("products of scaled low-precision matrices have no kernel", "convert to float32 or bfloat16, scale and multiply", "_scaled_mm")
 
@@ -85,7 +85,6 @@ _group("events go to the lenses", "use `strided annotate script.py`: time, bytes
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
 
-_group("line search needs closures that run many times", "use Adam, or scipy.optimize.minimize over parameters_to_vector", "optim.LBFGS")
 _group("distributions are not here", "draw with torch.multinomial, normal, bernoulli, rand; log-probabilities with log_softmax and nll_loss", "distributions")
 _group("a masked tensor is two tensors", "keep the mask, and use where, masked_fill and masked_select", "masked")
 _group("recurrent cells are modules", "use nn.LSTM, nn.GRU, nn.RNN and their cells", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")
@@ -102,11 +101,6 @@ _group("PyTorch has removed it", "use linalg.lstsq", "lstsq", "torch.Tensor.")
 _group("PyTorch has removed it", "use linalg.matrix_rank", "matrix_rank")
 _group("PyTorch deprecates it", "use x.resize_(sizes), or reshape", "resize resize_as", "torch.Tensor.")
 _group("PyTorch deprecates it", "use torch.testing.assert_close", "testing.assert_allclose")
-_group(
-    "lazy modules are not supported", "give the sizes when building the module",
-    """LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
-    LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d""", "torch.nn.",
-)  # fmt: skip
 
 
 # ---- asking for a name ---------------------------------------------------------------------------------------------------------

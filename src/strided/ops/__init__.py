@@ -27,6 +27,7 @@ from . import (
     moments,
     pointwise,
     polynomials,
+    quantize,
     random,
     reduce,
     rowwise,

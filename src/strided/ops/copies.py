@@ -10,6 +10,7 @@ from typing import Any
 from .. import dtypes
 from ..autograd import backward, record, tracking
 from ..autograd.graph import record_view
+from ..block_formats import BlockFormat
 from ..dispatch import CONTEXT, HOOKS
 from ..dtypes import Device, DType, resolve_device
 from ..formats import MemoryFormat, contiguous_format, preserve_format
@@ -235,7 +236,7 @@ def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, co
         return input if args[0] is input.spec.dtype else to_copy(input, args[0], input.spec.device)
     if args:
         first, *flags = args
-        if isinstance(first, (DType, type)):
+        if isinstance(first, (DType, type, BlockFormat)):
             dtype = first
         elif isinstance(first, Tensor):
             other = first
@@ -251,6 +252,8 @@ def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, co
     spec = input.spec
     if other is not None:
         dtype, device = other.dtype, other.device
+    if isinstance(dtype, BlockFormat):
+        return TABLE["quantize"].call(input, dtype)
     dtype = spec.dtype if dtype is None else as_dtype("to", dtype)
     place = spec.device if device is None else resolve_device(device)
     layout = None if memory_format is None else layout_for("to", input, memory_format)
