@@ -8,7 +8,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from strided.lens.exact import Exact, decimal_text, dyadic_text, hold, largest_code, neighbours, of_code, parse, scalar_format, scalar_formats, short_text
+from strided.lens.exact import Exact, decimal_text, dyadic_text, hold, neighbours, of_code, parse, scalar_format, scalar_formats, short_text
 from strided.lens.number import decimal_digits, in_use, number, table_rows
 from support import run_strided
 
@@ -99,7 +99,7 @@ def test_the_edges_of_formats(text, name, code, events):
 def test_every_code_is_held_exactly_and_neighbours_are_adjacent(name):
     form = scalar_format(name)
     values = []
-    for code in range(1 << form.bits) if form.bits <= 8 else [*range(0, 1 << 16, 41), largest_code(form), 0x8000, (1 << 16) - 1]:
+    for code in range(1 << form.bits) if form.bits <= 8 else [*range(0, 1 << 16, 41), form.largest_code, 0x8000, (1 << 16) - 1]:
         one = of_code(form, code)
         if one.kind != "finite":
             continue
@@ -111,7 +111,7 @@ def test_every_code_is_held_exactly_and_neighbours_are_adjacent(name):
         above = neighbours(hold(form, Exact("finite", low, low < 0)))[1]
         below = neighbours(hold(form, Exact("finite", high, high < 0)))[0]
         assert low < above.value <= high and low <= below.value < high and (form.bits > 8 or above.value == high and below.value == low)
-    assert max(ordered) == form.largest and (form.bits > 8 or min(ordered) == form.lowest) and of_code(form, largest_code(form)).value == form.largest
+    assert max(ordered) == form.largest and (form.bits > 8 or min(ordered) == form.lowest) and of_code(form, form.largest_code).value == form.largest
 
 
 @pytest.mark.parametrize("name", [n for n, form in scalar_formats().items() if form.bits <= 16 and not form.is_integer])

@@ -7,63 +7,92 @@ from __future__ import annotations
 
 import difflib
 import functools
+import math
 import re
 from fractions import Fraction
 from typing import NamedTuple
 
 from .. import dtypes
+from ..encoding import Encoding
 
 
 class Scalar(NamedTuple):
-    """A scalar format. bits: sign, exponent, mantissa (an integer's: sign, 0, the rest). `largest` and `smallest` in exact fractions.
+    """A scalar format: a dtype's name, kind and bits, and for floats the `Encoding` that says what the bits mean.
 
-    infinities: whether there are codes for them. nan_code: the code that NaN is written as (None: there is none). overflow: what a finite value too large
-    becomes, "inf", "saturate", "wrap" or "nan"; infinity_becomes: the same for infinity itself. negative_zero: whether −0 differs from 0.
-    storage: False for a compute mode that tensors cannot have (tf32).
+    kind: "float", "scale" (powers of two), "int" or "uint". storage: False for a compute mode that tensors cannot have (tf32). All limits are fractions.
     """
 
     name: str
-    kind: str  # "float", "scale" (powers of two), "int" or "uint"
-    sign: int
-    exponent: int
-    mantissa: int
-    bias: int = 0
-    largest: Fraction = Fraction(0)
-    infinities: bool = False
-    nan_code: int | None = None
-    overflow: str = "saturate"
-    infinity_becomes: str = "saturate"
-    negative_zero: bool = True
+    kind: str
+    bits: int
+    encoding: Encoding | None
     storage: bool = True
 
     @property
-    def bits(self) -> int:
-        return self.sign + self.exponent + self.mantissa
+    def sign(self) -> int:
+        return self.encoding.sign if self.encoding else int(self.kind == "int")
+
+    @property
+    def exponent(self) -> int:
+        return self.encoding.exponent if self.encoding else 0
+
+    @property
+    def mantissa(self) -> int:
+        return self.encoding.mantissa if self.encoding else self.bits - self.sign
+
+    @property
+    def bias(self) -> int:
+        return self.encoding.bias if self.encoding else 0
 
     @property
     def is_integer(self) -> bool:
-        return self.kind in ("int", "uint")
+        return self.encoding is None
+
+    @property
+    def overflow(self) -> str:
+        """What a cast makes of finite numbers beyond the largest: "infinity", "nan", "saturate", or "wrap"."""
+        return self.encoding.overflow if self.encoding else "wrap"
+
+    @property
+    def largest(self) -> Fraction:
+        return Fraction(self.encoding.largest) if self.encoding else Fraction((1 << self.mantissa) - 1)
 
     @property
     def lowest(self) -> Fraction:
-        """The most negative value."""
-        if self.is_integer:
-            return -self.largest - 1 if self.kind == "int" else Fraction(0)
-        return -self.largest if self.sign else self.smallest
+        """The most negative value (a scale's smallest)."""
+        if self.encoding:
+            return Fraction(self.encoding.lowest)
+        return -self.largest - 1 if self.sign else Fraction(0)
 
     @property
     def smallest_normal(self) -> Fraction:
-        return Fraction(1) if self.is_integer else power(1 - self.bias) if self.kind == "float" else power(-self.bias)
+        return Fraction(self.encoding.smallest_normal) if self.encoding else Fraction(1)
 
     @property
     def smallest(self) -> Fraction:
         """The smallest value above zero."""
-        return Fraction(1) if self.is_integer else self.smallest_normal * (power(-self.mantissa) if self.kind == "float" else 1)
+        return Fraction(self.encoding.smallest) if self.encoding else Fraction(1)
 
     @property
     def eps(self) -> Fraction:
         """The gap behind 1."""
-        return Fraction(1) if self.is_integer else power(-self.mantissa)
+        return Fraction(self.encoding.eps) if self.encoding else Fraction(1)
+
+    @property
+    def nan_code(self) -> int | None:
+        return self.encoding.nan_code if self.encoding else None
+
+    @property
+    def infinity_code(self) -> int | None:
+        return self.encoding.infinity_code if self.encoding else None
+
+    @property
+    def largest_code(self) -> int:
+        return self.encoding.largest_code if self.encoding else int(self.largest)
+
+    @property
+    def negative_zero(self) -> bool:
+        return self.encoding is not None and self.encoding.specials in ("ieee", "nan", "none")
 
 
 def power(exponent: int) -> Fraction:
@@ -76,13 +105,16 @@ def scalar_formats() -> dict[str, Scalar]:
     """Every scalar format by its name: the real dtypes of this package, and tf32, in which products may be computed."""
     described = {}
     for dtype in dtypes.all_dtypes():
-        found = _describe(dtype.name, dtype.bits, dtype.kind, dtype.is_signed)
-        if found is not None:
-            described[dtype.name] = found
-    tf32 = _describe("tf32", 19, "float", True)
-    assert tf32 is not None
-    described["tf32"] = tf32._replace(storage=False)
+        if dtype.encoding is not None:
+            described[dtype.name] = _of_encoding(dtype.name, dtype.encoding)
+        elif dtype.kind in ("int", "uint"):
+            described[dtype.name] = Scalar(dtype.name, dtype.kind, dtype.bits, None)
+    described["tf32"] = _of_encoding("tf32", Encoding(1, 8, 10, 127), storage=False)
     return dict(sorted(described.items(), key=lambda item: (item[1].is_integer, item[1].kind == "uint", -item[1].bits)))
+
+
+def _of_encoding(name: str, encoding: Encoding, storage: bool = True) -> Scalar:
+    return Scalar(name, "scale" if encoding.specials == "scale" else "float", encoding.bits, encoding, storage)
 
 
 def scalar_format(name: str) -> Scalar:
@@ -276,41 +308,6 @@ def _describe(dtype: dtypes.DType) -> Scalar | None:
     return None
 
 
-# Floating-point formats: exponent bits, mantissa bits, bias, infinities, NaN's code, what too large a value becomes, and infinity, whether there is a −0.
-_FLOATS = {
-    "float64": (11, 52, 1023, True, 0x7FF8 << 48, "inf", "inf", True),
-    "float32": (8, 23, 127, True, 0x7FC0 << 16, "inf", "inf", True),
-    "tf32": (8, 10, 127, True, 0x3FE00, "inf", "inf", True),
-    "float16": (5, 10, 15, True, 0x7E00, "inf", "inf", True),
-    "bfloat16": (8, 7, 127, True, 0x7FC0, "inf", "inf", True),
-    "float8_e4m3fn": (4, 3, 7, False, 0x7F, "saturate", "saturate", True),
-    "float8_e5m2": (5, 2, 15, True, 0x7F, "inf", "inf", True),
-    "float8_e4m3fnuz": (4, 3, 8, False, 0x80, "nan", "nan", False),
-    "float8_e5m2fnuz": (5, 2, 16, False, 0x80, "nan", "nan", False),
-    "float8_e8m0fnu": (8, 0, 127, False, 0xFF, "nan", "nan", False),
-    "float6_e2m3fn": (2, 3, 1, False, None, "saturate", "saturate", True),
-    "float6_e3m2fn": (3, 2, 3, False, None, "saturate", "saturate", True),
-    "float4_e2m1fn": (2, 1, 1, False, None, "saturate", "saturate", True),
-}
-
-
-def _describe(name: str, bits: int, kind: str, signed: bool) -> Scalar | None:
-    """A dtype as a `Scalar`; None for what is no real number (bool, complex, pairs of values)."""
-    if kind in ("int", "uint"):
-        return Scalar(name, kind, int(signed), 0, bits - signed, 0, Fraction((1 << (bits - signed)) - 1), overflow="wrap", infinity_becomes="invalid", negative_zero=False)
-    if name not in _FLOATS:
-        return None
-    exponent, mantissa, bias, infinities, nan_code, overflow, infinity, negative_zero = _FLOATS[name]
-    form = Scalar(name, "float" if mantissa else "scale", int(signed), exponent, mantissa, bias, Fraction(0), infinities, nan_code, overflow, infinity, negative_zero)
-    top = (1 << exponent) - 1 - infinities  # the largest exponent's code
-    if not mantissa:
-        return form._replace(largest=power(top - 1 - bias))
-    full = (2 << mantissa) - 1
-    if nan_code is not None and not infinities and nan_code != 1 << (form.bits - 1):
-        full -= 1  # the last code is NaN
-    return form._replace(largest=full * power(top - bias - mantissa))
-
-
 def ulp(form: Scalar, value: Fraction) -> Fraction:
     """The gap between the format's values where `value` lies: 2^(exponent − mantissa bits), no smaller than among subnormals, no larger than at the top."""
     if form.is_integer:
@@ -352,58 +349,34 @@ class Held(NamedTuple):
 
 def hold(form: Scalar, asked: Exact) -> Held:
     """The number rounded once to the format: to nearest, halves to even (integers: towards zero, as a cast from floats)."""
-    if form.is_integer:
+    encoding = form.encoding
+    if encoding is None:
         return _hold_integer(form, asked)
-    if asked.kind == "nan":
-        if form.nan_code is None:
-            return of_code(form, 1 << (form.bits - 1) if form.negative_zero and form.sign else 0, asked, ("invalid",))
-        return of_code(form, form.nan_code, asked)
-    if asked.kind == "inf":
-        return _too_large(form, asked, form.infinity_becomes)
-    if form.kind == "scale":
-        return _hold_power(form, asked)
-    size = abs(asked.value)
-    step = ulp(form, size) if size <= form.largest else power(exponent_of(size) - form.mantissa)
-    steps = round(size / step)  # to nearest, halves to even
-    if steps * step > form.largest:
-        return _too_large(form, asked, form.overflow)
-    place = max(exponent_of(size), 1 - form.bias) + form.bias - 1 if size else 0
-    magnitude = (place << form.mantissa) + steps  # a carry out of the mantissa lands in the exponent, as it should
-    negative = asked.negative and bool(form.sign) and (steps > 0 or form.negative_zero)
-    events = ["inexact"] if steps * step != size else []
-    if size and not steps:
-        events.append("underflow")
-    elif 0 < steps * step < form.smallest_normal:
-        events.append("subnormal")
-    return of_code(form, magnitude | (negative << form.bits - 1), asked, tuple(events))
-
-
-def _hold_power(form: Scalar, asked: Exact) -> Held:
-    # Powers of two, signs ignored and zero to the smallest, as PyTorch has it; halfway (1.5 times a power) goes up, but at the very bottom.
-    size = abs(asked.value)
-    events = ["invalid"] if asked.value <= 0 else []
-    e = exponent_of(size) if size else -form.bias
-    if e <= -form.bias:  # float32 subnormals: all above the smallest value go up
-        code = int(size > form.smallest)
-        events += ["inexact"] if size not in (form.smallest, 2 * form.smallest) else []
+    if asked.kind != "finite" or not asked.value:
+        code = encoding.encode(math.copysign(float("nan" if asked.kind == "nan" else "inf" if asked.kind == "inf" else 0), -1.0 if asked.negative else 1.0))
     else:
-        code = e + form.bias + (size / power(e) >= Fraction(3, 2))
-        events += ["inexact"] if size != power(e) else []
-    if code > form.largest.numerator.bit_length() - 1 + form.bias:
-        return _too_large(form, asked, form.overflow)
-    return of_code(form, code, asked, tuple(events))
+        code = encoding.encode(asked.value)
+    return of_code(form, code, asked, tuple(_events(form, code, asked)))
 
 
-def _too_large(form: Scalar, asked: Exact, rule: str) -> Held:
-    sign = (asked.negative and bool(form.sign)) << (form.bits - 1)
-    finite = asked.kind == "finite"
-    if rule == "inf":
-        exponent_full = ((1 << form.exponent) - 1) << form.mantissa
-        return of_code(form, exponent_full | sign, asked, ("overflow", "inexact") if finite else ())
-    if rule == "nan":
-        assert form.nan_code is not None
-        return of_code(form, form.nan_code | (sign if form.nan_code != 1 << (form.bits - 1) else 0), asked, ("overflow", "invalid"))
-    return of_code(form, largest_code(form) | sign, asked, ("saturated", "inexact"))
+def _events(form: Scalar, code: int, asked: Exact) -> list[str]:
+    kind, value, _ = _decoded(form, code)
+    if asked.kind == "nan":
+        return [] if kind == "nan" else ["invalid"]
+    if asked.kind == "inf":
+        return [] if kind == "inf" else ["overflow", "invalid"] if kind == "nan" else ["saturated", "inexact"]
+    if kind != "finite":
+        return ["overflow", "invalid" if kind == "nan" else "inexact"]
+    events = ["inexact"] if value != asked.value else []
+    if form.kind == "scale" and asked.value <= 0:
+        events.append("invalid")
+    elif abs(asked.value) > form.largest and form.overflow == "saturate" and abs(asked.value) >= form.largest + ulp(form, form.largest) / 2:
+        events.insert(0, "saturated")
+    elif asked.value and not value:
+        events.append("underflow")
+    elif 0 < abs(value) < form.smallest_normal:
+        events.append("subnormal")
+    return events
 
 
 def _hold_integer(form: Scalar, asked: Exact) -> Held:
@@ -420,26 +393,6 @@ def _hold_integer(form: Scalar, asked: Exact) -> Held:
     return of_code(form, code, asked, tuple(events))
 
 
-_TOPS: dict[str, int] = {}
-
-
-def largest_code(form: Scalar) -> int:
-    """The code of the largest value."""
-    found = _TOPS.get(form.name)
-    if found is None:
-        found = _TOPS[form.name] = _largest_code(form)
-    return found
-
-
-def _largest_code(form: Scalar) -> int:
-    if form.is_integer:
-        return int(form.largest)
-    if form.kind == "scale":
-        return exponent_of(form.largest) + form.bias
-    e = exponent_of(form.largest)
-    return ((e + form.bias - 1) << form.mantissa) + int(form.largest / power(e - form.mantissa))
-
-
 def of_code(form: Scalar, code: int, asked: Exact | None = None, events: tuple[str, ...] = ()) -> Held:
     """What a code (the bits as a number) stands for. ValueError where it has more bits than the format."""
     if not 0 <= code < 1 << form.bits:
@@ -453,18 +406,12 @@ def _decoded(form: Scalar, code: int) -> tuple[str, Fraction, bool]:
     if form.is_integer:
         value = code - (1 << form.bits) if form.sign and code >> (form.bits - 1) else code
         return "finite", Fraction(value), value < 0
-    if form.kind == "scale":
-        return ("nan", nothing, False) if code == form.nan_code else ("finite", power(code - form.bias), False)
-    negative = bool(code >> (form.bits - 1)) and bool(form.sign)
-    magnitude = code & ((1 << (form.bits - form.sign)) - 1)
-    if not form.negative_zero and negative and not magnitude:
-        return "nan", nothing, False
-    if magnitude > largest_code(form):
-        infinite = form.infinities and magnitude == largest_code(form) + 1
-        return "inf" if infinite else "nan", nothing, negative
-    place, mantissa = magnitude >> form.mantissa, magnitude & ((1 << form.mantissa) - 1)
-    value = (mantissa + ((1 << form.mantissa) if place else 0)) * power(max(place, 1) - form.bias - form.mantissa)
-    return "finite", -value if negative else value, negative
+    assert form.encoding is not None
+    negative = bool(code & form.encoding.sign_bit)
+    value = form.encoding.decode(code)
+    if value - value == 0:
+        return "finite", Fraction(value), negative
+    return ("nan", nothing, negative and form.encoding.specials != "negative zero") if value != value else ("inf", nothing, negative)
 
 
 def neighbours(held: Held) -> tuple[Held | None, Held | None]:
@@ -485,7 +432,7 @@ def _step(held: Held, direction: int) -> Held | None:
     # Codes of one sign are in the order of their values: away from zero is the next code up.
     form = held.form
     assert held.code is not None
-    top = largest_code(form) + (1 if form.infinities else 0)
+    top = form.largest_code if form.infinity_code is None else form.infinity_code
     magnitude = held.code & ((1 << (form.bits - form.sign)) - 1) if form.sign else held.code
     signed = -magnitude if held.negative else magnitude
     there = signed + direction

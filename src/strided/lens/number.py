@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from .exact import Exact, Held, Scalar, decimal_text, dyadic_text, hold, largest_code, neighbours, of_code, parse, scalar_format, scalar_formats, short_text, ulp
+from .exact import Exact, Held, Scalar, decimal_text, dyadic_text, hold, neighbours, of_code, parse, scalar_format, scalar_formats, short_text, ulp
 
 USUAL = ("float32", "tf32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2")  # side by side where no format is asked for
 _COLOURS = {"sign": "\x1b[31m", "exponent": "\x1b[32m", "mantissa": "\x1b[36m", "digits": "\x1b[36m", "dim": "\x1b[2m", "bold": "\x1b[1m", "bad": "\x1b[31m"}
@@ -190,7 +190,7 @@ def overflow_text(form: Scalar) -> str:
         return f"beyond {form.lowest} … {form.largest}: a cast keeps the low {form.bits} bits (wraps); quantize() saturates"
     half = form.largest + _top_step(form) / 2
     limit = decimal_text(half, 12) if form.kind != "scale" else decimal_text(form.largest * Fraction(3, 2), 12)
-    becomes = {"inf": "infinity", "nan": "NaN", "saturate": f"±{top} (saturates)"}[form.overflow]
+    becomes = {"infinity": "infinity", "nan": "NaN", "saturate": f"±{top} (saturates)"}[form.overflow]
     return f"largest {top}; above it everything becomes {becomes}" if form.overflow == "saturate" else f"largest {top}; from {limit} on {becomes}"
 
 
@@ -211,9 +211,9 @@ def underflow_text(form: Scalar) -> str:
 def infinity_text(form: Scalar) -> str:
     if form.is_integer:
         return "none: infinity and NaN have no integer"
-    if form.infinities:
-        return f"held ({of_code(form, largest_code(form) + 1).code:#x})"
-    return "none: becomes " + ("NaN" if form.infinity_becomes == "nan" else f"the largest, {short_text(form.largest)}")
+    if form.infinity_code is not None:
+        return f"held ({form.infinity_code:#x})"
+    return "none: becomes " + ("NaN" if form.overflow == "nan" else f"the largest, {short_text(form.largest)}")
 
 
 def nan_text(form: Scalar) -> str:
@@ -390,7 +390,7 @@ def table_rows() -> list[dict[str, Any]]:
             "bias": None if form.is_integer else form.bias, "largest": decimal_text(form.largest), "lowest": decimal_text(form.lowest),
             "smallest_normal": None if form.is_integer else decimal_text(form.smallest_normal),
             "smallest": None if form.is_integer else decimal_text(form.smallest), "eps": None if form.is_integer else decimal_text(form.eps),
-            "decimal_digits": decimal_digits(form), "overflow": form.overflow, "infinity": form.infinities, "nan": form.nan_code is not None,
+            "decimal_digits": decimal_digits(form), "overflow": form.overflow, "infinity": form.infinity_code is not None, "nan": form.nan_code is not None,
             "negative_zero": form.negative_zero, "storage": form.storage,
         })  # fmt: skip
     return rows
@@ -407,7 +407,7 @@ def specials_text(form: Scalar) -> str:
     """Infinities, NaN and zero, in a few words."""
     if form.is_integer:
         return "wraps"
-    said = [*(["inf"] if form.infinities else []), *(["NaN"] if form.nan_code is not None else [])]
+    said = [*(["inf"] if form.infinity_code is not None else []), *(["NaN"] if form.nan_code is not None else [])]
     text = " and ".join(said) or "none"
     if form.kind == "scale":
         return text + ", no zero, no sign"
