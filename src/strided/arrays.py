@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from .errors import PackedOperand
 from .kernels.native import read_list, wrap_storage
+from .packing import unpacked
 from .tensor import Spec, Tensor, wrap
+
+
+def copied_array(t: Tensor) -> Any:
+    """A packed tensor's elements as an array of their ml_dtypes type (int8 or uint8 where that has none): a copy, since arrays hold one element a byte."""
+    codes, stored = array_of(unpacked(t)), t.dtype.numpy
+    return codes.astype(stored) if stored != codes.dtype else codes
 
 
 def array_of(t: Tensor) -> Any:
@@ -19,6 +27,8 @@ def array_of(t: Tensor) -> Any:
     spec = t.spec
     if spec.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if spec.dtype.packed:  # operators run again on unpacked elements, of which there are arrays
+        raise PackedOperand
     if spec.numel == 0:
         return numpy.empty(spec.shape, spec.dtype.numpy)
     flat = numpy.frombuffer(t.mem, numpy.uint8)
@@ -55,10 +65,10 @@ def read_rows(t: Tensor, edge: int | None = None) -> Any:
     spec = t.spec
     if spec.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if spec.dtype.packed:
+        return read_rows(unpacked(t), edge)
     if spec.dtype.code < 0:
-        if spec.dtype.is_floating_point:  # formats that only ml_dtypes can read
-            return _edges_of(array_of(t).astype("float32"), edge).tolist()
-        return _edges_of(array_of(t), edge).tolist()
+        raise NotImplementedError(f"{spec.dtype} is opaque: its bytes are x.view(torch.uint8)")
     if spec.ndim == 0:
         return read_list(spec.dtype.code, t.ptr, 1, spec.itemsize)[0]
     if edge is None and spec.is_contiguous and spec.ndim > 1 and spec.numel:
@@ -82,12 +92,3 @@ def _read(address: int, spec: Spec, d: int, edge: int | None) -> list:
         return read_list(spec.dtype.code, address, edge, step) + read_list(spec.dtype.code, address + (size - edge) * step, edge, step)
     places = [*range(edge), *range(size - edge, size)] if cut and edge is not None else range(size)
     return [_read(address + place * step, spec, d + 1, edge) for place in places]
-
-
-def _edges_of(array: Any, edge: int | None) -> Any:
-    if edge is None:
-        return array
-    for axis, size in enumerate(array.shape):
-        if size > 2 * edge:
-            array = array.take([*range(edge), *range(size - edge, size)], axis=axis)
-    return array

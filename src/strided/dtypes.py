@@ -179,12 +179,14 @@ def _by_name(name):
 def _numpy_dtype(dtype):
     import numpy
 
-    if dtype in (complex32, float4_e2m1fn_x2) or dtype.bits in (1, 3, 5, 7):
+    if dtype.bits < 8 and dtype.kind != "float" and (dtype.stored is not dtype or dtype.bits not in (2, 4)):
+        return numpy.dtype(f"{dtype.kind}8")  # one element a byte, as kernels see them, or without a type of their own
+    if dtype in (complex32, float4_e2m1fn_x2):
         raise TypeError(f"NumPy has no type for {dtype}: convert the tensor first, as in x.to(torch.float32)")
     if dtype.name == "bfloat16" or dtype.bits < 8 or dtype.name.startswith("float8"):
         import ml_dtypes
 
-        return numpy.dtype(getattr(ml_dtypes, dtype.name))
+        return numpy.dtype(getattr(ml_dtypes, dtype.stored.name))
     return numpy.dtype(dtype.name)
 
 

@@ -427,7 +427,7 @@ _one_plans = PlanCache()
 
 def _one(spec: Spec) -> Tensor:
     """A fresh 1 of the kind of a one-element tensor: the gradient of a result with respect to itself."""
-    if HOOKS.active or spec.is_meta:
+    if HOOKS.active or not spec.is_plain:
         return empty(spec.shape, spec.dtype, spec.device).fill_(1)
     found = _one_plans.get(spec)
     if found is None:

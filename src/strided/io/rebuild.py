@@ -13,7 +13,7 @@ from strided.dtypes import DType
 from strided.io.unpickler import UnpicklingError
 from strided.kernels.native import wrap_storage
 from strided.layout import INT64_MAX, Layout
-from strided.tensor import Spec, Tensor, TypedStorage, UntypedStorage, wrap
+from strided.tensor import Spec, Tensor, TypedStorage, UntypedStorage, bytes_for, place_of, wrap
 
 # PyTorch's class of a typed storage, by dtype. Dtypes that are not here are saved as untyped bytes with the dtype beside them.
 STORAGE_NAMES = {
@@ -37,7 +37,8 @@ class StorageType:
 
 def flat(mem: Any, dtype: DType, device: Any) -> Tensor:
     """All of a storage as a vector of `dtype`."""
-    return wrap(Spec.of(Layout.contiguous((mem.nbytes // dtype.itemsize,)), dtype, device), mem, mem.data)
+    spec = Spec.of(Layout.contiguous((mem.nbytes * 8 // dtype.bits if dtype.packed else mem.nbytes // dtype.itemsize,)), dtype, device)
+    return wrap(spec, mem, place_of(mem, spec))
 
 
 def untyped(mem: Any, device: Any) -> UntypedStorage:
@@ -91,12 +92,14 @@ def _tensor(storage: Any, dtype: Any, offset: Any, size: Any, stride: Any, requi
     if not isinstance(storage, UntypedStorage) or not isinstance(dtype, DType):
         raise UnpicklingError(f"a tensor is rebuilt from a storage and a dtype, but got {type(storage)} and {type(dtype)}")
     (offset,), layout, mem = _counts("storage offset", (offset,)), _layout(size, stride), storage._mem
-    if (offset + layout.span) * dtype.itemsize > mem.nbytes:
+    needed = bytes_for(offset + layout.span, dtype)
+    if needed > mem.nbytes:
         raise UnpicklingError(
             f"setStorage: sizes {list(layout.shape)}, strides {list(layout.strides)}, storage offset {offset}, and itemsize {dtype.itemsize} requiring a storage "
-            f"size of {(offset + layout.span) * dtype.itemsize} are out of bounds for storage of size {mem.nbytes}"
+            f"size of {needed} are out of bounds for storage of size {mem.nbytes}"
         )
-    t = wrap(Spec.of(layout, dtype, storage.device), mem, mem.data + offset * dtype.itemsize)
+    spec = Spec.of(layout, dtype, storage.device)
+    t = wrap(spec, mem, place_of(mem, spec, offset))
     return t.requires_grad_(True) if requires_grad is True else t
 
 
@@ -141,7 +144,7 @@ def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: Any) 
     layout = _layout(size, stride)
     if not isinstance(dtype, DType):
         raise UnpicklingError(f"a tensor's dtype is a torch.dtype, but got {type(dtype)}")
-    return _tensor(untyped(wrap_storage(0, layout.span * dtype.itemsize, None), dtypes.META), dtype, 0, size, stride, requires_grad)
+    return _tensor(untyped(wrap_storage(0, bytes_for(layout.span, dtype), None), dtypes.META), dtype, 0, size, stride, requires_grad)
 
 
 def rebuild_device_tensor(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:

@@ -19,6 +19,7 @@ from ..formats import strided as strided_layout
 from ..kernels import expr as E
 from ..kernels.map import build_map
 from ..layout import INT64_MAX, Layout, result_strides
+from ..packing import packed
 from ..tensor import Spec, Tensor, empty_of, wrap
 from . import signatures
 from .copies import as_dtype, layout_for
@@ -97,6 +98,8 @@ def full_of(spec: Spec, value: Any) -> Tensor:
         return run(complex_fill_descriptor(spec, max(spec.layout.span * spec.itemsize, 1)), spec, value.real, value.imag)
     desc = _full_plans.get(spec)
     if desc is None:
+        if spec.dtype.packed:
+            return packed(full_of(spec.with_dtype(spec.dtype.unpacked), value), spec.layout)
         desc = _full_plans.put(spec, fill_descriptor(spec, max(spec.layout.span * spec.itemsize, 1)))
     return run(desc, spec, number_for(spec.dtype, value))
 
@@ -156,7 +159,7 @@ def _constant(name: str, value: int):
                 mem = launch_new(desc, number)
                 return wrap(spec, mem, mem.data)
             spec = quick_spec(size_given, dtype, device)
-            if spec is not None and not spec.is_meta and spec.dtype.code >= 0:
+            if spec is not None and spec.is_plain and spec.dtype.code >= 0:
                 plans.put(key, (fill_descriptor(spec, max(spec.nbytes, 1)), spec, number_for(spec.dtype, value)))
         dtype, device = options(name, dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
         return finish(name, full_of(spec_of(sizes_of(name, size_given, size), dtype, device), value), requires_grad, out)

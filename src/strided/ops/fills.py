@@ -19,7 +19,7 @@ from .generator import Generator, default_generator
 from .table import TABLE, operator
 
 KIND = {dtypes.float32: "float", dtypes.float64: "double"}
-HALF = (dtypes.float16, dtypes.bfloat16)
+SMALL = frozenset(d for d in dtypes.all_dtypes() if d.is_floating_point and d.bits <= 16 and d.encoding is not None)  # drawn in float32, then rounded
 _C_NAMES = {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "float32": "float", "float64": "double",
     "float16": "c10::Half", "bfloat16": "c10::BFloat16",
@@ -86,7 +86,7 @@ def floating(x: Tensor, kernel: str) -> dtypes.DType:
     dtype = x.spec.dtype
     if dtype in KIND:
         return dtype
-    if dtype in HALF:
+    if dtype in SMALL or dtype.stored in SMALL:
         return dtypes.float32
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.scalar_name}'\nFill a float tensor and convert it: torch.empty(...).to({x.dtype}).")
 
@@ -151,7 +151,7 @@ def fill_bernoulli(x: Tensor, p: float, generator, one: float = 1.0) -> Tensor:
         return by_kernel("bernoulli", x, generator, x.dtype, p, one)
     if one != 1.0:
         return by_kernel("bernoulli", x, generator, dtypes.float32, p, one)
-    drawn = x.dtype if x.dtype.itemsize == 1 and not x.dtype.is_floating_point else dtypes.uint8
+    drawn = x.dtype if x.dtype.bits == 8 and not x.dtype.is_floating_point else dtypes.uint8
     return serial_fill(x, generator, drawn, lambda state, at, n: kernels.fill("bernoulli", "i8", n, state, at, n, p, 1.0))
 
 
@@ -340,7 +340,8 @@ def check_range(low: int, high: int, dtype: dtypes.DType) -> None:
     if dtype is dtypes.int64 and -(1 << 63) <= low and high <= 1 << 63:
         return
     if dtype.is_floating_point:
-        least, most = dtypes.finfo(dtype).min, dtypes.finfo(dtype).max
+        most = dtypes.finfo(dtype).max
+        least = -most if dtype.is_signed else 0  # 0 is rounded to the smallest power of two, as in every conversion
     else:
         least, most = (0, 1) if dtype is dtypes.bool_ else (dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max)
     name = _C_NAMES.get(dtype.name, dtype.name)

@@ -10,6 +10,7 @@ from operator import index as as_index
 from .. import dtypes, errors
 from ..autograd import backward, check_inplace, record, record_inplace, tracking
 from ..dispatch import CONTEXT, HOOKS, hooked_call
+from ..errors import PackedOperand
 from ..layout import Layout
 from ..tensor import Tensor, wrap
 from . import indexing
@@ -17,6 +18,7 @@ from .create import as_tensor, scalar_tensor, tensor
 from .elementwise import assign, check_overlap, self_copy, sum_to
 from .item_windows import basic, integer_bound, noted, plan_of_key
 from .masks import masked_scatter
+from .packed import call_unpacked
 from .table import TABLE, operator
 
 _KINDS = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
@@ -50,7 +52,10 @@ _entry = TABLE["__getitem__"]
 def _getitem_call(self, key):
     if HOOKS.active and not CONTEXT.depth:
         return hooked_call(_entry, _getitem, (self, key), {})
-    return _getitem(self, key)
+    try:
+        return _getitem(self, key)
+    except PackedOperand as error:
+        return call_unpacked(_getitem, (self, key), {}, error)
 
 
 _getitem_call.__name__ = _getitem_call.__qualname__ = "__getitem__"

@@ -14,7 +14,7 @@ from ..arrays import array_of, tensor_of
 from ..dtypes import DType
 from ..kernels.native import Storage, new_storage, wrap_storage
 from ..layout import Layout
-from ..tensor import Spec, Tensor, wrap
+from ..tensor import Spec, Tensor, bytes_for, place_of, wrap
 from .table import operator
 
 # ---- NumPy --------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def _reduce(self: Tensor, protocol: int) -> tuple:
 
     A result of operators becomes a leaf that requires grad, as in PyTorch. Gradients and hooks stay behind.
     """
-    offset = self.ptr - self.mem.data
+    offset = self.ptr - self.mem.data if self.spec.is_plain else self.storage_offset() * self.itemsize  # in bytes, or in packed elements
     state = {name: value for name, value in vars(self).items() if name not in _INTERNAL and not hasattr(Tensor, name)}
     args = (type(self), self.mem, offset, tuple(self.shape), self.stride(), self.dtype, str(self.device), bool(self._tracked))
     return (_rebuild, args, state) if state else (_rebuild, args)
@@ -138,11 +138,13 @@ def _reduce(self: Tensor, protocol: int) -> tuple:
 
 def _rebuild(kind: type, mem: Any, offset: int, shape: tuple, strides: tuple, dtype: DType, device: str, requires_grad: bool) -> Any:
     layout = Layout.of(shape, strides)
-    if offset < 0 or mem.data and offset + layout.span * dtype.itemsize > mem.nbytes:
+    needed = bytes_for(offset + layout.span, dtype) if dtype.packed else offset + layout.span * dtype.itemsize
+    if offset < 0 or mem.data and needed > mem.nbytes:
         from pickle import UnpicklingError
 
-        raise UnpicklingError(f"a tensor of {layout.span * dtype.itemsize:,} bytes from byte {offset} does not fit its storage of {mem.nbytes:,}")
-    t = wrap(Spec.of(layout, dtype, dtypes.resolve_device(device)), mem, mem.data + offset)
+        raise UnpicklingError(f"a tensor that ends at byte {needed:,} does not fit its storage of {mem.nbytes:,} bytes")
+    spec = Spec.of(layout, dtype, dtypes.resolve_device(device))
+    t = wrap(spec, mem, place_of(mem, spec) + offset)
     if kind is not Tensor:
         t = t.as_subclass(kind)
     t._tracked = requires_grad

@@ -11,10 +11,12 @@ from .. import errors
 from ..autograd import backward, record, tracking
 from ..dispatch import HOOKS, PlanCache, launch_new
 from ..dispatch import run as run_plan
+from ..errors import PackedOperand
 from ..kernels.matmul import DTYPES, build_matmul
 from ..layout import Layout, broadcast_shapes
 from ..tensor import Spec, Tensor, wrap
 from .elementwise import sum_to
+from .packed import call_unpacked
 from .table import operator
 
 # ---- plans ----------------------------------------------------------------------------------------------------------------
@@ -52,6 +54,8 @@ def _tensors(name, **arguments):
 
 def _supported(name, *tensors):
     for t in tensors:
+        if t.dtype.packed:
+            raise PackedOperand
         if t.dtype.name not in DTYPES:
             raise NotImplementedError(f'"{name}" not implemented for \'{t.dtype.scalar_name}\'\n  Convert the operands first, as in x.float().')
 
@@ -231,7 +235,10 @@ def _matmul_method(self, other):
     """self @ other: `matmul`, without the wrapper's cost while nobody listens."""
     if not isinstance(other, Tensor):
         return NotImplemented
-    return matmul(self, other) if HOOKS.active else _matmul(self, other)
+    try:
+        return matmul(self, other) if HOOKS.active else _matmul(self, other)
+    except PackedOperand as error:
+        return call_unpacked(_matmul, (self, other), {}, error)
 
 
 def _rmatmul_method(self, other):

@@ -2,8 +2,8 @@
 
 A packed tensor's storage is really packed, and kernels do not read it in place: an operator that meets one raises `PackedOperand` (from the border to
 the kernels, before anything is written), and runs again on unpacked operands, whose dtype is `dtype.unpacked`; results of that dtype are packed. So
-moving data moves codes exactly, and arithmetic rounds once, when a kernel stores its result. Holds packing and unpacking, with gradients, and that second
-call. The kernels are kernels/packed.py's; ordinary dtypes never come here.
+moving data moves codes exactly, and arithmetic rounds once, when a kernel stores its result. Holds that second call, and copies. Packing itself is
+packing.py's; ordinary dtypes never come here.
 """
 
 from __future__ import annotations
@@ -13,52 +13,12 @@ from typing import Any
 
 from .. import dispatch
 from ..autograd import backward, record, tracking
-from ..dispatch import PlanCache, launch, run
 from ..dtypes import DType
-from ..kernels.packed import build_pack, build_unpack
-from ..layout import result_strides
-from ..tensor import META_ADDRESS, PACKED_ADDRESS, Spec, Tensor, empty_of
+from ..packing import pack_into, packed, unpacked
+from ..tensor import Tensor
 from . import table
 
-_plans = PlanCache()
-
-
-# ---- packed memory and codes -------------------------------------------------------------------------------------------------
-
-
-def unpacked(t: Tensor) -> Tensor:
-    """The elements of a packed tensor, one code a byte, in fresh memory; dense, in t's order of dimensions. Not recorded."""
-    spec = t.spec
-    plan = _plans.get(spec)
-    if plan is None:
-        result = Spec.of(result_strides(spec.shape, spec.layout), spec.dtype.unpacked, spec.device)
-        none = spec.is_meta or not spec.numel
-        desc = None if none else build_unpack(spec.dtype, spec.shape, result.strides, spec.strides, result_bytes=max(result.nbytes, 1))
-        plan = _plans.put(spec, (desc, result))
-    desc, result = plan
-    if desc is None:
-        return empty_of(result)
-    return run(desc, result, t.mem.data, t.ptr - PACKED_ADDRESS)
-
-
-def pack_into(destination: Tensor, codes: Tensor) -> None:
-    """Writes codes, one a byte and of the destination's shape, into a packed tensor."""
-    spec = destination.spec
-    if spec.is_meta or not spec.numel:
-        return
-    key = spec, codes.spec
-    desc = _plans.get(key)
-    if desc is None:
-        desc = _plans.put(key, build_pack(spec.dtype, spec.shape, spec.strides, codes.spec.layout.expand(spec.shape).strides))
-    launch(desc, destination.mem.data, destination.ptr - PACKED_ADDRESS, codes.ptr)
-
-
-def packed(codes: Tensor, layout: Any = None) -> Tensor:
-    """A fresh packed tensor of codes, one a byte; dense, in their order of dimensions unless a layout is given. Not recorded."""
-    spec = codes.spec
-    out = empty_of(Spec.of(layout or result_strides(spec.shape, spec.layout), spec.dtype.stored, spec.device))
-    pack_into(out, codes)
-    return out
+# ---- copies ------------------------------------------------------------------------------------------------------------------
 
 
 def copy(x: Tensor, dtype: DType, layout: Any = None) -> Tensor:
@@ -175,6 +135,3 @@ def _rebuilt(value: Any, items: list) -> Any:
     if all(new is old for new, old in zip(items, value)):
         return value
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-
-
-assert PACKED_ADDRESS < META_ADDRESS  # told apart by their top bytes (kernels/runtime_calls.py)

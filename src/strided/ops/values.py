@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..arrays import array_of, read_rows
+from ..arrays import array_of, copied_array, read_rows
 from ..autograd import no_grad
 from ..kernels.native import new_storage, read_scalar, wrap_storage
 from ..printing import tensor_format, tensor_repr
@@ -27,9 +27,9 @@ def item(self):
         raise RuntimeError(f"a Tensor with {spec.numel} elements cannot be converted to Scalar")
     if spec.is_meta:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    if spec.dtype.code >= 0:
-        return read_scalar(spec.dtype.code, self.ptr)
-    return array_of(self).astype("float32" if spec.dtype.is_floating_point else spec.dtype.numpy).item()
+    if spec.dtype.packed or spec.dtype.code < 0:
+        return read_rows(self.reshape(()))
+    return read_scalar(spec.dtype.code, self.ptr)
 
 
 def tolist(self):
@@ -81,14 +81,14 @@ def _contains(self, element) -> bool:
 
 
 def numpy(self, *, force=False):
-    """A NumPy array over the same memory. Raises RuntimeError for a tensor that requires grad, unless `force` is True."""
+    """A NumPy array over the same memory (below eight bits a copy; types that NumPy lacks are those of ml_dtypes). Raises RuntimeError for a tensor that requires grad, unless `force` is True."""
     if self.is_meta:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self._tracked and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    if self.dtype is dtypes.bfloat16 or self.dtype.code < 0:
+    if self.dtype.code < 0:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
-    return array_of(self)
+    return copied_array(self) if self.dtype.packed else array_of(self)
 
 
 def _deepcopy(self, memo):
@@ -126,7 +126,7 @@ def _copy_storage(t: Tensor, memo: dict) -> Tensor:
             if t.mem.nbytes:
                 memoryview(mem)[: t.mem.nbytes] = memoryview(t.mem)[: t.mem.nbytes]
         memo[key] = mem
-    return wrap(t.spec, mem, mem.data + t.ptr - t.mem.data)
+    return wrap(t.spec, mem, mem.data + t.ptr - t.mem.data if t.spec.is_plain else t.ptr)
 
 
 _METHODS = {
