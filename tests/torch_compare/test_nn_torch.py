@@ -467,7 +467,7 @@ def test_core_signatures():
     calls += [("grid_sampler", image, places, mode, padding, True) for mode in (0, 1, 2) for padding in (0, 1, 2)]
     calls += [("grid_sampler_2d", image, places, 0, 1, False), ("grid_sampler_3d", volume, spots, 0, 2, False)]
     calls += [("embedding_bag", table, index, offsets, False, mode, False, None, False, skip) for mode in (0, 1, 2) for skip in (None, 4)]
-    calls += [("native_dropout", x, 0.5, False), ("kl_div", logits, logits.exp(), 2, False), ("ctc_loss", R(6, 2, 4).log_softmax(2), torch.tensor([[1, 2], [2, 2]]), (6, 6), (2, 1), 0, 2)]
+    calls += [("native_dropout", x, 0.5, False), ("kl_div", logits, logits.exp(), 2), ("ctc_loss", R(6, 2, 4).log_softmax(2), torch.tensor([[1, 2], [2, 2]]), (6, 6), (2, 1), 0, 2)]
     calls += [("binary_cross_entropy_with_logits", logits, torch.rand(3, 4), None, None, 0), ("margin_ranking_loss", R(3), R(3), torch.ones(3), 0.1, 1)]
     for name, *arguments in calls:
         theirs = [a.clone().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() and a is not mean and a is not var else a for a in arguments]

@@ -8,8 +8,7 @@ from .entry import entry
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1·x2 / (max(‖x1‖, eps)·max(‖x2‖, eps)) along `dim`, after broadcasting."""
     x1, x2 = ops.broadcast_tensors(x1, x2)
-    n1 = (x1 * x1).sum(dim, keepdim=True).sqrt().clamp(min=eps)
-    n2 = (x2 * x2).sum(dim, keepdim=True).sqrt().clamp(min=eps)
+    n1, n2 = (vector_norm(x, 2, dim, True).clamp(min=eps) for x in (x1, x2))
     return ((x1 / n1) * (x2 / n2)).sum(dim)
 
 

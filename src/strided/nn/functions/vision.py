@@ -13,7 +13,6 @@ _DIMS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
 @entry(counts.interpolate)
-@in_float32
 def interpolate(
     input,
     size=None,
@@ -38,13 +37,19 @@ def interpolate(
             scales = (None,) * n
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, sizes)
-    for dim, (out, scale) in enumerate(zip(sizes, scales), 2):
-        if mode.startswith("nearest"):
+    if mode.startswith("nearest"):
+        for dim, (out, scale) in enumerate(zip(sizes, scales), 2):
             input = _nearest(input, dim, out, scale, exact=mode == "nearest-exact")
-        elif mode == "bicubic":
-            input = _taps(input, dim, out, scale, bool(align_corners), _cubic)
-        else:
-            input = _taps(input, dim, out, scale, bool(align_corners), _linear)
+        return input
+    weights = input.dtype if mode != "bilinear" else input.dtype.compute  # PyTorch rounds 16-bit weights, but not those of its own bilinear kernel
+    return _weighted(input, sizes, scales, bool(align_corners), _cubic if mode == "bicubic" else _linear, weights)
+
+
+@in_float32
+def _weighted(input, sizes, scales, align_corners, kernel, weights):
+    """The last dimension first, as PyTorch nests them. weights: the dtype that they are rounded to."""
+    for dim, out, scale in reversed(list(zip(range(2, input.dim()), sizes, scales))):
+        input = _taps(input, dim, out, scale, align_corners, kernel, weights)
     return input
 
 
@@ -93,7 +98,7 @@ def _source(i, size, out, scale, align_corners, clamp):
     return max(place, 0.0) if clamp else place
 
 
-def _taps(x, dim, out, scale, align_corners, kernel):
+def _taps(x, dim, out, scale, align_corners, kernel, weights):
     """Σ over the kernel's taps of (values at the taps' places) · (weights): [.., size, ..] → [.., out, ..]."""
     size = x.size(dim)
     if size == out and (scale is None or scale == 1):
@@ -101,17 +106,17 @@ def _taps(x, dim, out, scale, align_corners, kernel):
     places = [_source(i, size, out, scale, align_corners, kernel is _linear) for i in range(out)]
     result = None
     shape = (-1, *(1,) * (x.dim() - 1 - dim))
-    for offset, weight in kernel(places):
+    for offset, weight in kernel(places, weights, x.device):
         index = [min(max(math.floor(p) + offset, 0), size - 1) for p in places]
         part = x.index_select(dim, ops.tensor(index, device=x.device))
-        part = part * ops.tensor(weight, dtype=x.dtype, device=x.device).reshape(shape)
+        part = part * weight.to(x.dtype).reshape(shape)
         result = part if result is None else result + part
     return result
 
 
-def _linear(places):
-    fractions = [p - math.floor(p) for p in places]
-    return [(0, [1 - f for f in fractions]), (1, fractions)]
+def _linear(places, dtype, device):
+    fractions = ops.tensor([p - math.floor(p) for p in places], dtype=dtype, device=device)
+    return [(0, 1 - fractions), (1, fractions)]
 
 
 _A = -0.75  # Keys' cubic convolution
@@ -127,14 +132,10 @@ def _far(d):
     return ((_A * d - 5 * _A) * d + 8 * _A) * d - 4 * _A
 
 
-def _cubic(places):
+def _cubic(places, dtype, device):
     f = [p - math.floor(p) for p in places]
-    return [
-        (-1, [_far(t + 1) for t in f]),
-        (0, [_near(t) for t in f]),
-        (1, [_near(1 - t) for t in f]),
-        (2, [_far(2 - t) for t in f]),
-    ]
+    taps = (-1, [_far(t + 1) for t in f]), (0, [_near(t) for t in f]), (1, [_near(1 - t) for t in f]), (2, [_far(2 - t) for t in f])
+    return [(offset, ops.tensor(weight, dtype=dtype, device=device)) for offset, weight in taps]
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
