@@ -9,7 +9,7 @@ import os
 import pickle
 import tempfile
 
-from ..tensor import Spec, Tensor, wrap
+from ..tensor import Spec, Tensor, place_of, wrap
 
 SMALLEST = 1 << 16  # below this many bytes a tensor goes through the pipe
 _ALIGN = 64
@@ -34,7 +34,9 @@ class _Pickler(pickle.Pickler):
         if value.nbytes < SMALLEST and value.mem.nbytes <= 2 * value.nbytes + 64:
             return NotImplemented
         flat = value.detach().contiguous()
-        start = flat.ptr - flat.mem.data
+        if flat.dtype.packed and flat.storage_offset():  # whole bytes
+            flat = flat.clone()
+        start = flat.data_ptr() - flat.mem.data
         if value.nbytes < SMALLEST:  # a small part of a large storage: pickled as it is, it would take the whole storage along
             return _rebuild_small, (bytes(memoryview(flat.mem)[start : start + flat.nbytes]), tuple(flat.shape), flat.dtype, value.requires_grad)
         place = self.size
@@ -54,7 +56,7 @@ def _rebuild(place, shape, dtype, requires_grad):
     memory, address = _mapping
     spec = Spec.of(Layout.contiguous(shape), dtype, Device("cpu"))
     storage = wrap_storage(address + place, spec.nbytes, memory)
-    return wrap(spec, storage, storage.data).requires_grad_(requires_grad)
+    return wrap(spec, storage, place_of(storage, spec)).requires_grad_(requires_grad)
 
 
 def _rebuild_small(data, shape, dtype, requires_grad):

@@ -15,7 +15,7 @@ from ..autograd import no_grad
 from ..dtypes import DType, resolve_device
 from ..kernels.native import move_bytes, new_storage, wrap_storage
 from ..layout import Layout
-from ..tensor import Spec, Tensor, wrap
+from ..tensor import Spec, Tensor, bytes_for, wrap
 from .copies import as_dtype, to_copy
 from .create import finish, full_of, options, spec_of
 from .elementwise import self_copy
@@ -314,6 +314,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
     flat = numpy.frombuffer(buffer, numpy.uint8)
     size, item = flat.nbytes, dtype.itemsize
+    if dtype.packed:
+        return frombuffer(buffer, dtype=dtypes.uint8, count=count if count < 0 else bytes_for(count, dtype), offset=offset).view(dtype)[: count if count >= 0 else None]
     if size == 0 or count == 0:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:

@@ -11,7 +11,7 @@ from ..autograd import backward
 from ..autograd.graph import record_view
 from ..dispatch import CONTEXT, HOOKS
 from ..layout import Layout, wrap_dim
-from ..tensor import Spec, Tensor
+from ..tensor import Spec, Tensor, bytes_for
 from .table import TABLE, operator
 from .views import hooked, hot_operator, integer, integers, plan_of, start_view, window
 
@@ -185,7 +185,7 @@ def as_strided(input, size, stride, storage_offset=None):
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     layout = Layout.of(size, stride)
-    needed = (offset + layout.span) * spec.itemsize if layout.numel else 0
+    needed = bytes_for(offset + layout.span, spec.dtype) if layout.numel else 0
     if needed > input.mem.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {spec.itemsize} requiring a storage size of "

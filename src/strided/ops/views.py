@@ -7,6 +7,7 @@ Views of a part are in partviews.py, copies (reshape's fallback, clone, repeat, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from operator import index
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..autograd.graph import record_view
 from ..autograd.modes import STATE
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..layout import Layout, infer_size
-from ..tensor import Spec, Tensor
+from ..tensor import Spec, Tensor, place_of
 from .table import TABLE, Entry, operator
 
 _new = object.__new__
@@ -173,6 +174,8 @@ def infer_shape(spec: Spec, shape: tuple) -> tuple:
 
 def _view_dtype(input, dtype):
     spec = input.spec
+    if spec.dtype.packed or dtype.packed:
+        return _view_packed(input, dtype)
     old, new = spec.itemsize, dtype.itemsize
     if old == new:
         if dtype is spec.dtype:
@@ -201,6 +204,33 @@ def _view_dtype(input, dtype):
             layout = Layout.of((*sizes, last // factor), (*(s // factor for s in steps), 1))
     t = _new(Tensor)
     t.spec, t.mem, t.ptr = Spec.of(layout, dtype, spec.device), input.mem, input.ptr
+    return t
+
+
+def _view_packed(input, dtype):
+    """The same bits as elements of another size, where one of the two is below eight bits: sizes, strides and the start must come out whole."""
+    spec = input.spec
+    old, new = (d.bits if d.packed else 8 * d.itemsize for d in (spec.dtype, dtype))
+    if old == new:
+        if dtype is spec.dtype:
+            return alias(input)
+        layout, offset = spec.layout, input.storage_offset()
+    else:
+        names = f"to view {spec.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
+        if spec.ndim == 0:
+            raise RuntimeError(f"self.dim() cannot be 0 {names}")
+        if spec.strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {spec.strides[-1]}")
+        counts = {"self.size(-1)": spec.shape[-1], "self.storage_offset()": input.storage_offset()}
+        counts |= {f"self.stride({d})": step for d, step in enumerate(spec.strides[:-1])}
+        for name, count in counts.items():
+            if count * old % new:
+                raise RuntimeError(f"{name} must be divisible by {new // gcd(old, new)} {names}, but got {count}")
+        last, offset, *steps = (count * old // new for count in counts.values())
+        layout = Layout.of((*spec.shape[:-1], last), (*steps, 1))
+    t = _new(Tensor)
+    t.spec = found = Spec.of(layout, dtype, spec.device)
+    t.mem, t.ptr = input.mem, place_of(input.mem, found, offset)
     return t
 
 

@@ -17,7 +17,7 @@ from ..kernels import expr as E
 from ..kernels.map import build_map
 from ..kernels.native import move_bytes, new_storage, wrap_storage
 from ..layout import Layout, broadcast_shapes
-from ..tensor import META_ADDRESS, Spec, Tensor
+from ..tensor import META_ADDRESS, Spec, Tensor, bytes_for, place_of
 from . import views
 from .copies import warn_of_discarding
 from .elementwise import check_overlap, fit
@@ -275,17 +275,19 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
         mem = source.mem if isinstance(source, Tensor) else source._mem
         if mem.nbytes and not mem.data and not input.is_meta:
             raise RuntimeError(f"Attempted to set the storage of a tensor on device \"{input.device}\" to a storage on different device \"meta\".")
-        shape = (mem.nbytes // input.itemsize,) if size is None else integers("set_", "size", (size,))
+        fits = mem.nbytes * 8 // input.dtype.bits if input.dtype.packed else mem.nbytes // input.itemsize
+        shape = (fits,) if size is None else integers("set_", "size", (size,))
         layout = Layout.contiguous(shape) if stride is None else Layout.of(shape, integers("set_", "stride", (stride,)))
         offset = integer("set_", "storage_offset", storage_offset)
-        needed = (offset + layout.span) * input.itemsize
+        needed = bytes_for(offset + layout.span, input.dtype)
         if offset < 0 or layout.numel and needed > mem.nbytes:
             raise RuntimeError(
                 f"setStorage: sizes {list(layout.shape)}, strides {list(layout.strides)}, storage offset {offset}, and itemsize {input.itemsize} requiring a "
                 f"storage size of {needed} are out of bounds for storage of size {mem.nbytes}"
             )
-        spec, ptr = input.spec.with_layout(layout), mem.data + offset * input.itemsize
-    input.spec, input.mem, input.ptr = spec, mem, ptr or mem.data
+        spec = input.spec.with_layout(layout)
+        ptr = place_of(mem, spec, offset)
+    input.spec, input.mem, input.ptr = spec, mem, ptr or place_of(mem, spec)
     return input
 
 
@@ -296,15 +298,15 @@ def resize_(input, *sizes, size=None, memory_format=None):
     if input._tracked:
         raise RuntimeError("cannot resize variables that require grad")
     layout = Layout.contiguous(sizes) if memory_format is None else memory_format.layout(sizes)
-    start = input.storage_offset() * input.itemsize
-    needed = start + layout.span * input.itemsize
+    start = input.storage_offset()
+    needed = bytes_for(start + layout.span, input.dtype)
     if needed > input.mem.nbytes:
         if input.is_meta:
-            input.mem, input.ptr = wrap_storage(0, needed, None), META_ADDRESS + start
+            input.mem, input.ptr = wrap_storage(0, needed, None), META_ADDRESS + start * input.itemsize
         else:
             mem = new_storage(needed)
             move_bytes(mem.data, input.mem.data, input.mem.nbytes)
-            input.mem, input.ptr = mem, mem.data + start
+            input.mem, input.ptr = mem, place_of(mem, input.spec, start)
     input.spec = input.spec.with_layout(layout)
     input.mem.version += 1
     return input
