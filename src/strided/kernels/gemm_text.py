@@ -13,7 +13,7 @@ from .formats import ENCODINGS, SMALL_INTS, InBody
 TYPES = {
     "float32": ("float", "float"), "float64": ("double", "double"), "bfloat16": ("i16", "float"), "float16": ("i16", "float"),
     "int8": ("i8", "i32"), "uint8": ("i8", "i32"), "int16": ("i16", "i32"), "int32": ("i32", "i32"), "int64": ("i64", "i64"),
-    "uint16": ("i16", "i32"), "uint32": ("i32", "i32"), "uint64": ("i64", "i64"),
+    "bool": ("i8", "i32"), "uint16": ("i16", "i32"), "uint32": ("i32", "i32"), "uint64": ("i64", "i64"),
     **dict.fromkeys(ENCODINGS, ("i8", "float")), **dict.fromkeys(SMALL_INTS, ("i8", "i32")),
 }  # fmt: skip
 SIZES = {"float": 4, "double": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
@@ -207,7 +207,7 @@ class Function:
             return self._decode_half(value, lanes, native_half)
         if dtype in ENCODINGS:
             return smallfloats.decode(ENCODINGS[dtype], InBody(self.op).at(value, vector("i8", lanes))).name
-        how = "zext" if dtype[0] == "u" else "sext"
+        how = "zext" if dtype[0] in "ub" else "sext"
         return self.op(f"{how} {vector(memory, lanes)} {value} to {vector(wide, lanes)}")
 
     def encode(self, dtype: str, value, lanes: int, native_half: bool):
@@ -221,6 +221,9 @@ class Function:
             return self._encode_half(value, lanes, native_half)
         if dtype in ENCODINGS:
             return smallfloats.encode(ENCODINGS[dtype], InBody(self.op).at(value, vector("float", lanes))).name
+        if dtype == "bool":  # whether any product was true
+            some = self.op(f"icmp ne {vector(wide, lanes)} {value}, {self.constant(wide, 0, lanes)}")
+            return self.op(f"zext {vector('i1', lanes)} {some} to {vector(memory, lanes)}")
         if dtype in SMALL_INTS:  # the low bits stay, extended to the byte
             unused = 32 - SMALL_INTS[dtype].bits
             high = self.op(f"shl {vector(wide, lanes)} {value}, {self.constant('i32', unused, lanes)}")
