@@ -299,7 +299,7 @@ def test_compiled_module():
 
 
 def test_compile_refuses_what_it_cannot_do():
-    with pytest.raises(NotImplementedError, match="a custom backend needs a recorded graph"):
+    with pytest.raises(NotImplementedError, match="a custom backend needs a graph of operators"):
         torch.compile(lambda x: x, backend=lambda graph, inputs: graph)
     with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
         torch.compile(lambda x: x, mode="default", options={})

@@ -1,4 +1,4 @@
-"""`compiler`: the questions and switches of PyTorch's module of this name. Compiled code runs eagerly (compile/), so most have a fixed answer."""
+"""`compiler`: the questions and switches of PyTorch's module of this name. What compiling is stands in compile/; most questions here have a fixed answer."""
 from .compile import compile
 
 __all__ = [
@@ -22,7 +22,7 @@ def disable(fn=None, recursive=True, *, reason=None):
 
 
 def allow_in_graph(fn):
-    """The function itself: there is no graph."""
+    """The function itself: what it does is recorded with the rest."""
     return fn
 
 
@@ -32,7 +32,7 @@ def assume_constant_result(fn):
 
 
 def is_compiling():
-    """Whether code is being recorded: never, here."""
+    """Whether code is being traced: never, a recorded call runs as any other."""
     return False
 
 
@@ -40,7 +40,7 @@ is_dynamo_compiling = is_exporting = is_compiling
 
 
 def reset():
-    """Forgets compiled code: there is none."""
+    """Forgets nothing: recordings live and die with their callables."""
 
 
 def cudagraph_mark_step_begin():

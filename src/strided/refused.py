@@ -55,11 +55,11 @@ _group("eigenvalues of a general matrix are complex numbers", "use linalg.eigh f
 
 # ---- programs as data ----------------------------------------------------------------------------------------------------------
 
-_GRAPH = "programs here are Python: none is recorded as a graph"
+_GRAPH = "what is recorded here are kernels, not a graph of Python"
 _group(_GRAPH, "call the function or module itself; save its state_dict() with torch.save", "jit export package")
 _group(_GRAPH, "use hooks (register_forward_hook), or `strided annotate` for what each line does", "fx")
 _group(_GRAPH, "export from PyTorch: a state_dict() saved here loads there", "onnx")
-_group(_GRAPH, "torch.compile runs the function as it is, and needs no settings", "_dynamo _inductor")
+_group(_GRAPH, "torch.compile needs no settings", "_dynamo _inductor")
 _group(_GRAPH, "write if and while in Python", "cond while_loop")
 _group(_GRAPH, "sizes are plain ints: leave the call out", "sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum sym_sqrt SymInt SymFloat SymBool")
 _group("operators here are Python functions, not registered ones", "call the function itself; for a gradient of its own, autograd.Function", "library Tag")

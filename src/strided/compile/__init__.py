@@ -1,6 +1,7 @@
-"""`compile`: the interface of PyTorch's. This first form runs the function eagerly: the same results at eager speed, nothing is recorded or fused yet.
+"""`compile`: a function or a module recorded once for each kind of call, then replayed as one native call; its gradients, too.
 
-Holds the wrapper of modules (`OptimizedModule`), the decorator form and the checks of arguments.
+This file holds the public function and the checks of its arguments. recording.py notes what kernels do, guards.py what was taken for granted, program.py
+plans memory, function.py is the compiled callable, module.py the wrapper of modules.
 """
 import functools
 
@@ -22,16 +23,20 @@ def compile(
     isolate_recompiles=False,
     shapes_spec=None,
 ):
-    """A callable that computes what `model` (a function or a module) computes. It runs eagerly; `fullgraph`, `dynamic` and `options` change nothing.
+    """A callable that computes what `model` (a function or a module) computes, in fewer steps.
 
-    Without `model`, a decorator. `disable=True` returns `model` itself. A callable `backend` raises NotImplementedError: there is no graph to give it.
+    The first call of a kind (shapes, dtypes, Python arguments, the state of the module) runs eagerly and is recorded, later ones are replayed. A call
+    that cannot be recorded (a tensor's value decides what happens, NumPy computes a part, it prints) runs eagerly; `reasons` of the result says why, and
+    `fullgraph=True` raises instead. Up to `recompile_limit` kinds (8) are recorded. `backend="eager"` records nothing. `dynamic`, `mode` and `options`
+    change nothing. Without `model`, a decorator. `disable=True` returns `model` itself. A callable `backend` raises NotImplementedError: the recording
+    is of memory and kernels, not a graph of Python's.
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode not in _MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(m for m in _MODES if m)}")
     if callable(backend):
-        raise NotImplementedError("compile: a custom backend needs a recorded graph, and none is recorded; leave `backend` out to run eagerly")
+        raise NotImplementedError("compile: a custom backend needs a graph of operators, and what is recorded here are kernels; leave `backend` out")
     if backend not in _BACKENDS:
         raise RuntimeError(f"Invalid backend: {backend!r}; choose one of {', '.join(b for b in _BACKENDS if b)}")
     if model is None:
@@ -43,18 +48,28 @@ def compile(
     if disable:
         return model
     from ..nn.module import Module
+    from .function import Compiled
 
     if isinstance(model, Module):
         from .module import OptimizedModule
 
-        return OptimizedModule(model)
-    return _wrap(model)
+        return OptimizedModule(model, _plain(model, backend) or Compiled(model, fullgraph, recompile_limit))
+    return _plain(model, backend) or _like(model, Compiled(model, fullgraph, recompile_limit))
 
 
-def _wrap(function):
-    @functools.wraps(function)
-    def compiled(*args, **kwargs):
-        return function(*args, **kwargs)
+def _plain(model, backend):
+    """For the backends that only run what they are given."""
+    if backend not in ("eager", "aot_eager"):
+        return None
 
+    @functools.wraps(model, updated=())
+    def call(*args, **kwargs):
+        return model(*args, **kwargs)
+
+    call._torchdynamo_orig_callable = model
+    return call
+
+
+def _like(function, compiled):
     compiled._torchdynamo_orig_callable = function
     return compiled

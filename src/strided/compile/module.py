@@ -3,13 +3,14 @@ from ..nn.module import Module
 
 
 class OptimizedModule(Module):
-    """Calls the original module. The original is the attribute (and only child) `_orig_mod`."""
+    """Calls the original module, compiled. The original is the attribute (and only child) `_orig_mod`; `compiled` says how its calls run."""
 
-    _own = frozenset(("_orig_mod", "training", "forward"))
+    _own = frozenset(("_orig_mod", "compiled", "training", "forward"))
 
-    def __init__(self, module):
+    def __init__(self, module, compiled):
         super().__init__()
         self._orig_mod = module
+        object.__setattr__(self, "compiled", compiled)
 
     @property
     def training(self):
@@ -21,7 +22,7 @@ class OptimizedModule(Module):
             self._orig_mod.training = value
 
     def forward(self, *args, **kwargs):
-        return self._orig_mod(*args, **kwargs)
+        return self.compiled(*args, **kwargs)
 
     def __getattr__(self, name):
         if name == "_orig_mod":

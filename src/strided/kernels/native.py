@@ -24,7 +24,7 @@ _ENTRY_POINTS = (
     "strided_init", "strided_set_none", "strided_storage_dealloc", "strided_storage_getbuffer", "strided_set_threads", "strided_after_fork", "strided_launch",
     "strided_launch_new", "strided_py_new_storage", "strided_py_wrap_storage", "strided_py_empty_cache", "strided_py_reset_peak", "strided_py_set_limit",
     "strided_py_stats", "strided_py_fill_bytes", "strided_py_move_bytes", "strided_py_read_scalar", "strided_py_read_list",
-    "strided_py_set_capture", "strided_py_replay",
+    "strided_py_read_flag", "strided_py_set_capture", "strided_py_replay",
 )
 _address = dict(zip(_ENTRY_POINTS, jit.compile_module(("runtime", jit.host().arch), lambda: runtime_ir(jit.host().arch), _ENTRY_POINTS)))
 # Code that objects point into must outlive the interpreter's teardown: a storage may die, and a worker may sleep, after the modules are gone.
@@ -113,6 +113,7 @@ fill_bytes = _builtin("fill_bytes", "strided_py_fill_bytes")
 move_bytes = _builtin("move_bytes", "strided_py_move_bytes")
 read_scalar = _builtin("read_scalar", "strided_py_read_scalar")
 read_list = _builtin("read_list", "strided_py_read_list")
+read_flag = _builtin("read_flag", "strided_py_read_flag")
 set_capture = _builtin("set_capture", "strided_py_set_capture")
 replay = _builtin("replay", "strided_py_replay")
 

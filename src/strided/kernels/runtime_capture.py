@@ -7,7 +7,7 @@ for all of it. What a program is made of and where its operands lie is decided i
 from __future__ import annotations
 
 # Kinds of what the callback is told: callback(kind, what, address of the slots, count, storage).
-LAUNCH, LAUNCH_NEW, NEW_STORAGE, FILL, MOVE, READ, BUFFER = range(7)
+LAUNCH, LAUNCH_NEW, NEW_STORAGE, FILL, MOVE, READ, BUFFER, FLAG = range(8)
 
 CAPTURE = r"""
 declare ptr @PyObject_CallFunction(ptr, ptr, ...)
@@ -38,6 +38,31 @@ tell:
   %none = load ptr, ptr @g_none
   %ok = call i1 @captured(i64 %kind, ptr %none, ptr %slots, i64 %n, ptr %none)
   ret i1 %ok
+}
+
+; read_flag(address): whether a kernel set the byte by which it says that it met bad input; a recorder takes it for no value that decides anything else
+define ptr @strided_py_read_flag(ptr %self, ptr %args, i64 %n) {
+  %slots = alloca [4 x i64]
+  %right = icmp eq i64 %n, 1
+  br i1 %right, label %go, label %bad
+go:
+  %ok = call i1 @fill_slots(ptr %args, i64 1, ptr %slots)
+  br i1 %ok, label %watch, label %fail
+watch:
+  %told = call i1 @capture_plain(i64 7, ptr %slots, i64 1)
+  br i1 %told, label %get, label %fail
+get:
+  %p = load ptr, ptr %slots
+  %byte = load i8, ptr %p
+  %set = icmp ne i8 %byte, 0
+  %long = zext i1 %set to i64
+  %r = call ptr @PyBool_FromLong(i64 %long)
+  ret ptr %r
+bad:
+  %e = call ptr @arg_error(i64 1)
+  ret ptr null
+fail:
+  ret ptr null
 }
 
 ; set_capture(callback or None)

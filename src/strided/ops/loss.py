@@ -10,7 +10,7 @@ from ..dispatch import PlanCache, launch_new, run
 from ..kernels import expr as E
 from ..kernels.fold import plan_fold
 from ..kernels.map import build_map
-from ..kernels.native import new_storage, read_scalar
+from ..kernels.native import new_storage, read_flag
 from ..layout import Layout
 from ..tensor import Spec, empty_of, wrap
 from .folding import Fold, plain
@@ -187,7 +187,7 @@ def _unweighted(plan: _Forward, input, target, ignored: int, reduction: str):
     sums = new_storage(24)  # the loss summed up where nobody asked for it, the count, the flag
     loss = empty_of(plan.loss_spec)
     plan.total.launch(sums.data if reduction == "none" else loss.ptr, sums.data + 8, sums.data + 16, each.ptr, target.ptr, ignored, plan.classes)
-    if read_scalar(dtypes.bool_.code, sums.data + 16):
+    if read_flag(sums.data + 16):
         _picked(plain(input), plan.dim, target, ignored)  # raises
     if reduction == "none":
         loss = each if input.dtype is each.dtype else TABLE["to"].call(each, input.dtype)

@@ -1,0 +1,481 @@
+"""`Compiled`: a function that is recorded once for each kind of call and replayed afterwards, gradients included.
+
+The first call of a kind runs eagerly and is recorded; its first backward pass is recorded, too. Later calls check the guards (shapes, dtypes, layouts,
+Python arguments, the state of modules and of the Python around), then run the program: one native call forward, one backward. A call that cannot be
+recorded runs eagerly ever after, and `reasons` says why.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+from weakref import ref
+
+from .. import dtypes
+from ..autograd import enable_grad, record
+from ..autograd.engine import run_backward
+from ..autograd.modes import STATE
+from ..autograd.node import Node
+from ..autograd.saved import RELEASED
+from ..dispatch import CONTEXT
+from ..kernels.native import get_num_threads, new_storage
+from ..ops import indexing
+from ..ops.elementwise import assign
+from ..ops.generator import default_generator
+from ..tensor import Spec, Tensor, empty_of, wrap
+from .guards import SIMPLE, Snapshot
+from .program import Memory, Program, Unknown, names, resolve
+from .recording import Recording, busy
+
+LIMIT = 8  # kinds of call that are recorded; the next ones run eagerly
+
+
+class NotCompiled(RuntimeError):
+    """`compile(fullgraph=True)` met a function that cannot be recorded whole."""
+
+
+class Output(NamedTuple):
+    """A tensor that a call returns: a window of a region, or (spec None) the external tensor `region` itself."""
+
+    region: tuple
+    offset: int
+    spec: Spec | None
+    tracked: bool
+
+
+class Compiled:
+    """The callable behind `compile(function)`. `programs`: kinds of call recorded; `reasons`: why others run eagerly."""
+
+    def __init__(self, function, fullgraph: bool = False, limit: int | None = None):
+        self.function, self.fullgraph, self.limit = function, fullgraph, limit or LIMIT
+        self.entries: dict[tuple, list[Entry]] = {}
+        self.eager: set[tuple] = set()
+        self.reasons: list[str] = []
+        functools.update_wrapper(self, function, updated=())
+
+    @property
+    def programs(self) -> int:
+        return sum(entry.ready for entries in self.entries.values() for entry in entries)
+
+    def __call__(self, *args, **kwargs):
+        if busy() or STATE.saved_hooks:
+            return self.function(*args, **kwargs)
+        key, leaves = call_key(args, kwargs)
+        if key is None or key in self.eager:
+            return self.function(*args, **kwargs)
+        for entry in self.entries.get(key, ()):
+            if entry.snapshot.holds():
+                return entry.call(self.function, args, kwargs, leaves)
+        if sum(map(len, self.entries.values())) >= self.limit:
+            return self._give_up(key, f"it was recorded for {self.limit} kinds of call already", args, kwargs)
+        return self._record(key, args, kwargs, leaves)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def _give_up(self, key, reason, args, kwargs):
+        self.eager.add(key)
+        self.reasons.append(reason)
+        if self.fullgraph:
+            raise NotCompiled(f"{getattr(self.function, '__qualname__', self.function)} cannot be compiled whole: {reason}.\n  Leave out fullgraph=True to run such calls eagerly.")
+        return self.function(*args, **kwargs)
+
+    def _record(self, key, args, kwargs, leaves):
+        snapshot = Snapshot(self.function)
+        if snapshot.reason is not None:
+            return self._give_up(key, snapshot.reason, args, kwargs)
+        entry = Entry(snapshot, len(leaves))
+        result, reason = entry.record(self.function, args, kwargs, leaves)
+        if reason is not None:
+            self.eager.add(key)
+            self.reasons.append(reason)
+            if self.fullgraph:
+                raise NotCompiled(f"{getattr(self.function, '__qualname__', self.function)} cannot be compiled whole: {reason}.\n  Leave out fullgraph=True to run such calls eagerly.")
+        else:
+            self.entries.setdefault(key, []).append(entry)
+        return result
+
+
+# ---- what decides which recording serves ----------------------------------------------------------------------------------------
+
+
+def call_key(args, kwargs) -> tuple[tuple | None, list]:
+    """A key of everything about the arguments and the modes that a recording takes for granted (None: not to be recorded), and the tensors among them."""
+    leaves: list = []
+    try:
+        shape = _key_of((args, kwargs) if kwargs else args, leaves)
+        key = shape, STATE.grad_enabled, STATE.inference, CONTEXT.autocast_dtype, dtypes.get_default_dtype(), get_num_threads()
+        hash(key)
+    except TypeError:
+        return None, leaves
+    return key, leaves
+
+
+def _key_of(value, leaves):
+    if isinstance(value, Tensor):
+        for place, other in enumerate(leaves):
+            if other is value:
+                return "again", place
+        leaves.append(value)
+        return value.spec, value._tracked, value._inference, value._node is None
+    if isinstance(value, (list, tuple)):
+        return type(value), *[_key_of(item, leaves) for item in value]
+    if isinstance(value, dict):
+        return type(value), *[(key, _key_of(item, leaves)) for key, item in value.items()]
+    if isinstance(value, SIMPLE):
+        return type(value), value
+    raise TypeError("an argument that cannot be compared")
+
+
+# ---- one recording ---------------------------------------------------------------------------------------------------------------
+
+FAULT, RANDOM, FIRST_TENSOR = 1, 2, 3  # numbers of a program's bases: where kernels report bad indices, the generator's state, then the external tensors
+
+
+class Entry:
+    """One kind of call: its guards, the programs and how results are put together."""
+
+    def __init__(self, snapshot: Snapshot, leaves: int):
+        self.snapshot, self.leaves = snapshot, leaves
+        self.forward: Program | None = None
+        self.backward: Backward | None = None
+        self.waiting: Any = None  # weak reference to the node whose backward pass is to be recorded
+        self.attempts = 0
+
+    @property
+    def ready(self) -> bool:
+        return self.forward is not None
+
+    # ---- recording ----
+
+    def record(self, function, args, kwargs, leaves):
+        """(the call's result, why it cannot be replayed or None). The call itself runs eagerly."""
+        self.attempts += 1
+        external = [*leaves, *self.snapshot.tensors]
+        before = [(t.mem, t.mem.version, t._grad, t._node) for t in external]
+        with default_generator.lock:
+            default_generator.state()  # made now, not inside the recording
+        with Recording() as recording:
+            result = function(*args, **kwargs)
+        reason = recording.reason
+        if reason is None and not self.snapshot.holds():
+            reason = "it changes the state of a module or a variable"
+        if reason is None and any(t.mem is not mem or t._grad is not grad or t._node is not node for t, (mem, _, grad, node) in zip(external, before)):
+            reason = "it changes a gradient, the history or the memory of a tensor from outside"
+        if reason is not None:
+            return result, reason
+        self.written = [(place, t.mem.version - version) for place, (t, (_, version, *_)) in enumerate(zip(external, before)) if t.mem.version != version]
+        memory = Memory()
+        try:
+            self.add_external(memory, external)
+            self.sizes = add_blocks(memory, recording.blocks, 0)
+            self.steps = resolve(recording.steps, memory)
+            outputs: list[Output] = []
+            self.shape = self.describe(result, external, memory, outputs)
+        except Unknown as error:
+            return result, str(error)
+        self.outputs = outputs
+        self.fresh = [o for o in outputs if o.spec is not None]
+        self.random = any(name == ("random",) for step in self.steps for name in names(step))
+        self.differentiable = [place for place, t in enumerate(external) if t._tracked] if any(o.tracked for o in self.fresh) else []
+        if not self.differentiable:
+            self.finish(set(), 0)
+            return result, None
+        found: list = []
+        _tensors(result, found)
+        inner = [t for t, o in zip(found, outputs) if o.spec is not None]
+        outs = [wrap(t.spec, t.mem, t.ptr) for t in inner]
+        return self.hand_out(external, outs, (function, args, kwargs, None), first=First(inner, recording, memory)), None
+
+    @staticmethod
+    def add_external(memory: Memory, external) -> None:
+        for place, t in enumerate(external):
+            if not t.spec.is_meta and t.spec.numel:
+                memory.add(t.ptr, t.spec.layout.span * t.spec.itemsize, ("tensor", place))
+        memory.add(indexing._error.address, 16, ("fault",))
+        memory.add(default_generator.address, default_generator._memory.nbytes, ("random",))
+
+    def describe(self, value, external, memory: Memory, outputs):
+        """The result with its tensors replaced by places in `outputs`. Raises Unknown for what cannot be made again."""
+        if isinstance(value, Tensor):
+            outputs.append(self.output(value, external, memory))
+            return _Place(len(outputs) - 1)
+        if isinstance(value, (list, tuple)):
+            return _Built(type(value), [self.describe(item, external, memory, outputs) for item in value])
+        if type(value) is dict:
+            return _Built(dict, [(key, self.describe(item, external, memory, outputs)) for key, item in value.items()])
+        if isinstance(value, SIMPLE):
+            return value
+        raise Unknown(f"it returns an object of type {type(value).__name__}")
+
+    @staticmethod
+    def output(t: Tensor, external, memory: Memory) -> Output:
+        for place, other in enumerate(external):
+            if other is t:
+                return Output(("tensor", place), 0, None, t._tracked)
+        place = memory.find(t.ptr)
+        if t.spec.is_meta or place is None or place[0][0] != "block":
+            raise Unknown("it returns a view of a tensor from outside, or one without data")
+        return Output(place[0], place[1], t.spec, t._tracked)
+
+    def finish(self, touched: set, gradients: int, steps=None) -> dict:
+        """Makes the forward program. touched: regions of it that the backward program reads. Returns the places of all bases, for that program."""
+        count = len(self.snapshot.tensors) + self.leaves
+        places: dict[tuple, tuple[int, int]] = {("fault",): (FAULT, 0), ("random",): (RANDOM, 0)}
+        places.update((("tensor", place), (FIRST_TENSOR + place, 0)) for place in range(count))
+        self.result_blocks = sorted({o.region for o in self.fresh})
+        number = FIRST_TENSOR + count
+        places.update((name, (number + k, 0)) for k, name in enumerate(self.result_blocks))
+        number += len(self.result_blocks)
+        self.kept_bytes = 0
+        for name in sorted(touched):
+            if name in self.sizes and name not in places:
+                places[name] = number, self.kept_bytes
+                self.kept_bytes += -(-max(self.sizes[name], 1) // 64) * 64
+        self.kept_places = {name: offset for name, (base, offset) in places.items() if base == number and name in self.sizes}
+        places.update((("grad", k), (number + 1 + k, 0)) for k in range(gradients))
+        self.forward = Program(self.steps, self.sizes, places, number)
+        self.steps = []
+        return places
+
+    # ---- replaying ----
+
+    def call(self, function, args, kwargs, leaves):
+        if self.forward is None:
+            if self.waiting() is not None:
+                return function(*args, **kwargs)  # the first call's backward pass may still come
+            if self.attempts < ATTEMPTS:
+                return self.record(function, args, kwargs, leaves)[0]
+            self.finish(set(), 0)  # nobody asks for gradients; who does so later has the call made again
+        external = [*leaves, *self.snapshot.tensors]
+        if self.written and len({id(t.mem) for t in external}) < len(external):
+            return function(*args, **kwargs)  # what it writes may be what it reads under another name
+        state = default_generator.get_state() if self.random and self.differentiable else None
+        results = [new_storage(self.sizes[name]) for name in self.result_blocks]
+        kept = new_storage(self.kept_bytes)
+        addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[storage.data for storage in results], kept.data]
+        if not run(self.forward, addresses, self.random):
+            return function(*args, **kwargs)  # meets the bad input again, and says what it is
+        for place, raised in self.written:
+            external[place].mem.version += raised
+        memory = dict(zip(self.result_blocks, results))
+        outs = [wrap(o.spec, mem := memory[o.region], mem.data + o.offset) for o in self.fresh]
+        if STATE.inference:
+            for out in outs:
+                out._inference = True
+        return self.hand_out(external, outs, (function, args, kwargs, state), results, kept)
+
+    def hand_out(self, external, outs, again, results=None, kept=None, first=None):
+        """The call's result around its fresh tensors, hung on a node where gradients are wanted."""
+        if self.differentiable:
+            tracked = tuple([out for out, o in zip(outs, self.fresh) if o.tracked])
+            backward = self.backward
+            saves = () if backward is None else (*[external[place] for place in backward.reads], *[outs[place] for place in backward.reads_results])
+            node = record(CompiledFunctionBackward0, tuple([external[place] for place in self.differentiable]), tracked, saves)
+            node.entry, node.external, node.results, node.kept, node.first, node.again = self, external, results, kept, first, again
+            if first is not None:
+                self.waiting = ref(node)
+        fresh = iter(outs)
+        return _rebuilt(self.shape, [next(fresh) if o.spec is not None else external[o.region[1]] for o in self.outputs])
+
+
+ATTEMPTS = 3  # recorded calls whose backward pass never came, after which the forward pass is compiled alone
+
+
+class First(NamedTuple):
+    """The recorded call's own graph, kept until its backward pass was recorded, too."""
+
+    outputs: list[Tensor]
+    recording: Recording
+    memory: Memory
+
+
+def add_blocks(memory: Memory, blocks, start: int) -> dict[tuple, int]:
+    """Names the blocks; their sizes by name."""
+    sizes = {}
+    for number, block in enumerate(blocks, start):
+        memory.add(block.data, block.nbytes, ("block", number))
+        sizes["block", number] = block.nbytes
+    return sizes
+
+
+def run(program: Program, addresses: list[int], random: bool) -> bool:
+    """Runs a program; False where a kernel met bad input."""
+    if random:
+        with default_generator.lock:
+            fine = program.run(*addresses)
+    else:
+        fine = program.run(*addresses)
+    words = indexing._error.words
+    if words[0]:
+        words[0] = words[1] = 0
+        return False
+    return fine
+
+
+# ---- gradients --------------------------------------------------------------------------------------------------------------------
+
+
+class Backward(NamedTuple):
+    program: Program
+    pattern: tuple  # the incoming gradients' specs, None where none came
+    results: list  # one an input: None, or Output (region ("grad", i): an incoming gradient itself)
+    blocks: list  # regions that hold results, and their sizes
+    sizes: list
+    reads: list  # places of external tensors whose values it needs
+    reads_results: list  # the same for the call's fresh results
+
+
+class CompiledFunctionBackward0(Node):
+    """The node of a compiled call: its backward pass is recorded the first time, then replayed."""
+
+    skips_undefined = True
+
+    def release(self):
+        super().release()
+        self.external = self.results = self.kept = self.first = self.again = None
+
+    def apply(self, *grads):
+        if STATE.grad_enabled:
+            raise RuntimeError(
+                "torch.compile with aot_autograd does not currently support double backward\n"
+                "  A compiled function's gradient has no graph of its own. Call the original function where create_graph=True is needed."
+            )
+        if self.external is None:
+            raise RELEASED.error()
+        entry, backward = self.entry, self.entry.backward
+        if self.first is not None and backward is None and not busy():
+            return record_backward(self, entry, grads)
+        _ = self.saved  # raises where a tensor that is needed was changed since
+        if backward is None or self.results is None or any((spec is None) is not (grad is None) for spec, grad in zip(backward.pattern, grads)):
+            return self.recompute(grads)
+        return replay_backward(self, entry, backward, grads)
+
+    def recompute(self, grads):
+        """Gradients of a pattern that was not recorded: through the first call's graph, or by making the call again, eagerly."""
+        entry = self.entry
+        if self.first is not None:
+            outputs = [t for t in self.first.outputs if t._tracked]
+        else:
+            function, args, kwargs, state = self.again
+            now = default_generator.get_state() if state is not None else None
+            if state is not None:
+                default_generator.set_state(state)
+            try:
+                with enable_grad():
+                    found: list = []
+                    _tensors(function(*args, **kwargs), found)
+            finally:
+                if now is not None:
+                    default_generator.set_state(now)
+            outputs = [t for t, o in zip(found, entry.outputs) if o.spec is not None and o.tracked]
+        pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
+        inputs = [self.external[place] for place in entry.differentiable]
+        return tuple(run_backward([out for out, _ in pairs], [grad for _, grad in pairs], True, False, inputs, False))
+
+
+def record_backward(node, entry: Entry, grads):
+    """Runs the first backward pass through the recorded call's graph, records it, and finishes both programs."""
+    first = node.first
+    with Recording() as recording:
+        results = node.recompute(grads)
+    if recording.reason is not None:
+        return results
+    memory = first.memory
+    try:
+        for number, grad in enumerate(grads):
+            if grad is not None:
+                memory.add(grad.ptr, grad.spec.layout.span * grad.spec.itemsize, ("grad", number))
+        sizes = add_blocks(memory, recording.blocks, len(first.recording.blocks))
+        steps = resolve(recording.steps, memory)
+        outputs = [None if t is None else _gradient(t, grads, memory) for t in results]
+    except Unknown:
+        return results
+    touched = {name for step in steps for name in names(step)} | {o.region for o in outputs if o is not None}
+    places = entry.finish(touched, len(grads))
+    blocks = sorted({o.region for o in outputs if o is not None and o.region in sizes})
+    bases = max(number for number, _ in places.values())
+    places.update((name, (bases + 1 + k, 0)) for k, name in enumerate(blocks))
+    program = Program(steps, sizes, places, bases + len(blocks))
+    reads = sorted(name[1] for name in touched if name[0] == "tensor")
+    read_results = [place for place, o in enumerate(entry.fresh) if o.region in touched]
+    pattern = tuple(None if grad is None else grad.spec for grad in grads)
+    entry.backward = Backward(program, pattern, outputs, blocks, [sizes[name] for name in blocks], reads, read_results)
+    return results
+
+
+def _gradient(t: Tensor, grads, memory: Memory) -> Output:
+    for number, grad in enumerate(grads):
+        if t is grad:
+            return Output(("grad", number), 0, None, False)
+    place = memory.find(t.ptr)
+    if place is None or place[0][0] not in ("block", "grad"):
+        raise Unknown("a gradient is a view of a tensor from outside")
+    return Output(place[0], place[1], t.spec, False)
+
+
+def replay_backward(node, entry: Entry, backward: Backward, grads):
+    given = []
+    for spec, grad in zip(backward.pattern, grads):
+        if spec is not None and grad.spec is not spec:  # other strides than the recorded gradient had
+            if not spec.layout.is_dense:
+                return node.recompute(grads)
+            fresh = empty_of(spec)
+            assign(fresh, grad)
+            grad = fresh
+        given.append(grad)
+    storages = [new_storage(size) for size in backward.sizes]
+    addresses = [
+        indexing._error.address, default_generator.address, *[t.ptr for t in node.external], *[storage.data for storage in node.results], node.kept.data,
+        *[0 if grad is None else grad.ptr for grad in given], *[storage.data for storage in storages],
+    ]  # fmt: skip
+    if not run(backward.program, addresses, False):
+        return node.recompute(grads)
+    memory = dict(zip(backward.blocks, storages))
+    memory.update(zip(entry.result_blocks, node.results))
+    results = []
+    for o in backward.results:
+        if o is None:
+            results.append(None)
+        elif o.region[0] == "grad":
+            grad = given[o.region[1]]
+            results.append(grad if o.spec is None else wrap(o.spec, grad.mem, grad.ptr + o.offset))
+        elif o.region in memory:
+            results.append(wrap(o.spec, memory[o.region], memory[o.region].data + o.offset))
+        else:  # a window of what the forward pass kept
+            results.append(wrap(o.spec, node.kept, node.kept.data + entry.kept_places[o.region] + o.offset))
+    return tuple(results)
+
+
+# ---- results -----------------------------------------------------------------------------------------------------------------------
+
+
+class _Place(NamedTuple):
+    number: int
+
+
+class _Built(NamedTuple):
+    kind: type
+    items: list
+
+
+def _tensors(value, found: list) -> None:
+    """The tensors of a result, in the order in which `describe` meets them."""
+    if isinstance(value, Tensor):
+        found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _tensors(item, found)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _tensors(item, found)
+
+
+def _rebuilt(shape, tensors):
+    if type(shape) is _Place:
+        return tensors[shape.number]
+    if type(shape) is _Built:
+        if shape.kind is dict:
+            return {key: _rebuilt(item, tensors) for key, item in shape.items}
+        items = [_rebuilt(item, tensors) for item in shape.items]
+        return shape.kind(*items) if hasattr(shape.kind, "_fields") else shape.kind(items)
+    return shape

@@ -1,0 +1,92 @@
+"""`Recording`: what a piece of Python makes the kernels do, as a list of steps over memory.
+
+A step is a launch (or a fill, a move) with the addresses it was given; views cost nothing, so they leave no trace. Memory allocated meanwhile is kept
+alive until the recording is dropped, so that an address means one thing only. What cannot be repeated without Python (a value read to decide what
+comes next, an array computed by NumPy) is noted as the reason not to compile. Which step may be replaced by which is program.py's.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+import threading
+from typing import Any, NamedTuple
+
+from ..dispatch import HOOKS
+from ..kernels import native
+from ..kernels.runtime_capture import BUFFER, FILL, FLAG, LAUNCH, LAUNCH_NEW, MOVE, NEW_STORAGE, READ
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_LOCK = threading.Lock()  # one recording at a time: the border has one callback
+
+
+class Step(NamedTuple):
+    """what: a kernel's descriptor, "fill", "move", or "flag" (an address where a kernel says that it met bad input)."""
+
+    what: Any
+    slots: tuple[int, ...]
+    line: tuple[str, int] | None  # the user's file and line, where one is on the stack
+
+
+class Recording:
+    """Context manager: records this thread's work. `steps`, `blocks` (storages allocated meanwhile), `reason` (why it cannot be replayed, or None)."""
+
+    def __init__(self):
+        self.steps: list[Step] = []
+        self.blocks: list[Any] = []
+        self.reason: str | None = None
+        self.thread = 0
+
+    def __enter__(self):
+        _LOCK.acquire()
+        self.thread = threading.get_ident()
+        native.set_capture(self._note)
+        return self
+
+    def __exit__(self, *exc):
+        native.set_capture(None)
+        _LOCK.release()
+
+    def refuse(self, reason: str) -> None:
+        """Notes why this cannot be compiled; the first reason is the one to tell."""
+        if self.reason is None:
+            line = user_line()
+            self.reason = reason if line is None else f"{reason} ({os.path.basename(line[0])}, line {line[1]})"
+
+    def _note(self, kind, what, address, count, storage):
+        if threading.get_ident() != self.thread:
+            return
+        slots = struct.unpack(f"<{count}q", ctypes.string_at(address, 8 * count)) if count else ()
+        if kind == LAUNCH or kind == LAUNCH_NEW:
+            if kind == LAUNCH_NEW:
+                self.blocks.append(storage)
+            self.steps.append(Step(what, slots, user_line()))
+        elif kind == NEW_STORAGE:
+            self.blocks.append(storage)
+        elif kind == FILL:
+            self.steps.append(Step("fill", slots, user_line()))
+        elif kind == MOVE:
+            self.steps.append(Step("move", slots, user_line()))
+        elif kind == FLAG:
+            self.steps.append(Step("flag", slots, user_line()))
+        elif kind == READ:
+            self.refuse("Python reads a tensor's value")
+        elif kind == BUFFER:
+            self.refuse("an operator is computed by NumPy")
+
+
+def user_line() -> tuple[str, int] | None:
+    """File and line of the innermost frame that is not this package's."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_PACKAGE) and not name.startswith("<"):
+            return name, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def busy() -> bool:
+    """Whether something listens to operators or a recording runs: calls then go the ordinary way."""
+    return bool(HOOKS.listeners) or _LOCK.locked()

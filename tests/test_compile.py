@@ -1,0 +1,278 @@
+"""`torch.compile`: what is recorded gives the eager results, gradients and side effects; what cannot be recorded runs eagerly and says why."""
+
+import copy
+
+import pytest
+
+import strided as torch
+from strided import nn
+from strided.nn import functional as F
+
+CALLS = 0
+
+
+class Block(nn.Module):
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        self.inner, self.norm, self.out = nn.Linear(16, 32), nn.BatchNorm1d(32), nn.Linear(32, 4)
+        self.dropout = nn.Dropout(dropout)
+        self.scale = 1.0
+
+    def forward(self, x, target=None):
+        h = self.out(self.dropout(F.gelu(self.norm(self.inner(x))))) * self.scale
+        return h if target is None else (h, F.cross_entropy(h, target))
+
+
+def train(call, net, steps=6, seed=0):
+    optimizer = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+    torch.manual_seed(seed)
+    losses = []
+    for _ in range(steps):
+        x, target = torch.randn(8, 16), torch.randint(0, 4, (8,))
+        loss = call(x, target)[1]
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_training_is_the_same_and_writes_the_same_buffers(dropout):
+    torch.manual_seed(3)
+    net = Block(dropout)
+    twin = copy.deepcopy(net)
+    compiled = torch.compile(net)
+    assert train(compiled, net) == train(twin, twin)
+    assert compiled.compiled.programs == 1 and not compiled.compiled.reasons
+    for name, value in twin.state_dict().items():
+        assert torch.equal(net.state_dict()[name], value), name
+
+
+def test_a_forward_pass_is_replayed_and_its_memory_is_fresh():
+    f = torch.compile(lambda a, b: (torch.softmax(a @ b, -1), {"sum": (a + 1).sum()}))
+    a, b = torch.randn(5, 6), torch.randn(6, 7)
+    first = f(a, b)
+    for _ in range(3):
+        a, b = torch.randn(5, 6), torch.randn(6, 7)
+        out, named = f(a, b)
+        assert torch.equal(out, torch.softmax(a @ b, -1)) and torch.equal(named["sum"], (a + 1).sum())
+        assert out.data_ptr() != first[0].data_ptr()
+    assert f.programs == 1
+
+
+def test_other_shapes_dtypes_layouts_and_numbers_are_other_recordings():
+    f = torch.compile(lambda x, n: x * n + 1)
+    for x in (torch.randn(4), torch.randn(2, 3), torch.randn(3, 2).t(), torch.arange(4)):
+        for n in (2, 2.5):
+            for _ in range(2):
+                assert torch.equal(f(x, n), x * n + 1)
+    assert f.programs == 8
+    assert torch.equal(f(torch.ones(7), 1), torch.full((7,), 2.0))
+    assert f.programs == 8 and "8 kinds" in f.reasons[0]
+
+
+def test_gradients_of_inputs_and_of_several_outputs():
+    def f(x, y):
+        return (x * y).sin(), (x + y).exp().sum()
+
+    compiled = torch.compile(f)
+    for weight in (1.0, 2.0, 3.0):
+        x, y = torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True)
+        x2, y2 = x.detach().clone().requires_grad_(), y.detach().clone().requires_grad_()
+        for call, a, b in ((compiled, x, y), (f, x2, y2)):
+            p, q = call(a, b)
+            (p.sum() * weight + q).backward()
+        assert torch.allclose(x.grad, x2.grad, rtol=1e-6) and torch.allclose(y.grad, y2.grad, rtol=1e-6)
+    assert compiled.programs == 1
+    # a gradient for one output only, where the recorded pass had both
+    x, y = torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True)
+    (gradient,) = torch.autograd.grad(compiled(x, y)[1], (x,))
+    assert torch.equal(gradient, (x + y).exp())
+
+
+def test_gradients_flow_on_into_what_came_before():
+    f = torch.compile(lambda x: (x * x).sum())
+    for _ in range(3):
+        leaf = torch.randn(5, requires_grad=True)
+        f(leaf * 3).backward()
+        assert torch.allclose(leaf.grad, 18 * leaf.detach())
+
+
+def test_two_calls_before_their_gradients():
+    f = torch.compile(lambda x: x.exp())
+    x = torch.randn(4, requires_grad=True)
+    f(x).sum().backward()
+    x.grad = None
+    a, b = f(x), f(x)
+    (a.sum() + 2 * b.sum()).backward()
+    assert torch.allclose(x.grad, 3 * x.detach().exp())
+
+
+def test_retained_graphs_and_freed_ones():
+    f = torch.compile(lambda x: x.exp())
+    x = torch.ones(2, requires_grad=True)
+    f(x).sum().backward()
+    out = f(x).sum()
+    out.backward(retain_graph=True)
+    out.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        out.backward()
+
+
+def test_a_result_that_was_overwritten_has_no_gradient():
+    f = torch.compile(lambda x: x.exp())
+    x = torch.ones(2, requires_grad=True)
+    f(x).sum().backward()
+    out = f(x)
+    out.detach().zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_double_backward_is_refused():
+    f = torch.compile(lambda x: x.exp())
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="does not currently support double backward"):
+        torch.autograd.grad(f(x).sum(), x, create_graph=True)
+
+
+def test_gradients_nobody_asks_for():
+    f = torch.compile(lambda x: x.exp())
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(6):
+        assert torch.equal(f(x).detach(), x.detach().exp())
+    assert f.programs == 1
+    f(x).sum().backward()  # and then somebody does
+    assert torch.equal(x.grad, x.detach().exp())
+
+
+def test_modes_training_flags_attributes_and_globals_are_guarded():
+    net = Block(0.5)
+    compiled = torch.compile(net)
+    x = torch.randn(8, 16)
+    with torch.no_grad():
+        net.eval()
+        for _ in range(2):
+            assert torch.equal(compiled(x), net(x))
+        net.scale = 3.0
+        assert torch.equal(compiled(x), net(x))
+        net.train()
+        torch.manual_seed(0)
+        seen = compiled(x)
+        torch.manual_seed(0)
+        twin = copy.deepcopy(net)
+        assert torch.equal(seen, twin(x))
+
+    def uses_global(x):
+        return x + OFFSET
+
+    global OFFSET
+    OFFSET = 1.0
+    f = torch.compile(uses_global)
+    assert f(torch.zeros(2)).tolist() == [1, 1] == f(torch.zeros(2)).tolist()
+    OFFSET = 5.0
+    assert f(torch.zeros(2)).tolist() == [5, 5]
+
+
+def test_parameters_may_be_replaced():
+    net = nn.Linear(3, 2)
+    compiled = torch.compile(net)
+    x = torch.randn(4, 3)
+    with torch.no_grad():
+        compiled(x)
+        net.weight.copy_(torch.ones(2, 3))
+        assert torch.equal(compiled(x), net(x))
+        net.weight = nn.Parameter(torch.zeros(2, 3))
+        assert torch.equal(compiled(x), net(x))
+        net.weight.data = torch.full((2, 3), 2.0)
+        assert torch.equal(compiled(x), net(x))
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: x * 2 if x.sum() > 0 else x, "value"),
+        (lambda x: x * x[0].item(), "value"),
+        (lambda x: (x.sum(), print(end=""))[0], "print"),
+        (lambda x: x.sort()[0] if x.numel() else x, None),
+        (lambda x: x.t(), "view"),
+    ],
+)
+def test_what_cannot_be_recorded_runs_eagerly(function, reason):
+    f = torch.compile(function)
+    x = torch.tensor([3.0, 1.0, 2.0])
+    for _ in range(3):
+        expected, found = function(x), f(x)
+        assert torch.equal(found, expected)
+    if reason is not None:
+        assert f.programs == 0 and reason in f.reasons[0]
+        with pytest.raises(RuntimeError, match="cannot be compiled whole"):
+            torch.compile(function, fullgraph=True)(x)
+
+
+def test_python_state_that_changes_is_not_frozen():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return x * self.calls
+
+    net = Counter()
+    compiled = torch.compile(net)
+    assert [compiled(torch.ones(1)).item() for _ in range(4)] == [1, 2, 3, 4]
+    assert "changes the state" in compiled.compiled.reasons[0]
+
+
+def test_bad_input_is_told_as_ever():
+    net = nn.Embedding(10, 4)
+    compiled = torch.compile(net)
+    loss = torch.compile(lambda x, t: F.cross_entropy(x, t))
+    with torch.no_grad():
+        for _ in range(2):
+            compiled(torch.tensor([1, 2]))
+            loss(torch.randn(2, 3), torch.tensor([0, 2]))
+        with pytest.raises(IndexError):
+            compiled(torch.tensor([1, 10]))
+        with pytest.raises(IndexError):
+            loss(torch.randn(2, 3), torch.tensor([0, 3]))
+        assert torch.equal(compiled(torch.tensor([3, 4])), net.weight[3:5])
+
+
+def test_inputs_written_in_place():
+    f = torch.compile(lambda x, y: x.add_(y))
+    for _ in range(3):
+        x, y = torch.ones(3), torch.arange(3.0)
+        version = x._version
+        assert f(x, y) is x and x.tolist() == [1, 2, 3] and x._version == version + 1
+    x = torch.ones(3)
+    assert f(x, x) is x and x.tolist() == [2, 2, 2]
+
+
+def test_errors_leave_no_recording_open():
+    def f(x):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        torch.compile(f)(torch.ones(1))
+    g = torch.compile(lambda x: x + 1)
+    g(torch.ones(1))
+    assert g.programs == 1
+
+
+def test_temporary_memory_is_shared():
+    def chain(x):
+        for _ in range(20):
+            x = (x * 1.01).softmax(-1)
+        return x
+
+    f = torch.compile(chain)
+    x = torch.randn(64, 64)
+    with torch.no_grad():
+        assert torch.equal(f(x), chain(x))
+        assert torch.equal(f(x), chain(x))
+    (entry,), = f.entries.values()
+    assert entry.forward.arena <= 2 * 64 * 64 * 4
