@@ -164,7 +164,7 @@ def eigvalsh(A, UPLO="L"):
 
 @backward("LinalgEigh", saved_names=("eigenvalues", "eigenvectors"))
 def LinalgEighBackward0(node, gL, gV):
-    """V (gL on the diagonal, Vᵀ gV over differences of eigenvalues off it) Vᵀ."""
+    """V (gL on the diagonal, Vᵀ gV over differences of eigenvalues off it) Vᵀ, its symmetric part."""
     L, V = node.saved
     if gV is None:
         return ((V * gL.unsqueeze(-2)) @ V.mT,)
@@ -173,7 +173,8 @@ def LinalgEighBackward0(node, gL, gV):
     inner = ((V.mT @ gV) / gap).masked_fill(eye, 0)
     if gL is not None:
         inner = inner + gL.diag_embed()
-    return (V @ inner @ V.mT,)
+    gA = V @ inner @ V.mT
+    return ((gA + gA.mT) / 2,)
 
 
 def _complex_results(name, A):
