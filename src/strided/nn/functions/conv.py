@@ -70,25 +70,29 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
             f"Calculated padded input size per channel: ({shape}). Kernel size: ({reach}). "
             "Kernel size can't be greater than actual input size"
         )
-    out = _product(x, weight, kernel, stride, dilation, groups)
-    if bias is not None:
-        out = out + bias.reshape(-1, *(1,) * n)
+    out = _product(x, weight, bias, kernel, stride, dilation, groups)
     return out if input.dim() == n + 2 else out.squeeze(0)
 
 
-def _product(x, weight, kernel, stride, dilation, groups):
-    """[N, C, S..] with [F, C/g, K..] → [N, F, O..]."""
+def _product(x, weight, bias, kernel, stride, dilation, groups):
+    """[N, C, S..] with [F, C/g, K..] and [F] → [N, F, O..]. A 16-bit result is rounded after its bias is added, not before."""
     n, batch, features = len(kernel), x.size(0), weight.size(0)
     view = windows(x, kernel, stride, dilation)  # [N, C, O.., K..]
     sizes = view.shape[2 : 2 + n]
     view = view.permute(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))  # [N, C, K.., O..]
     columns = view.reshape(batch, groups, weight.size(1) * math.prod(kernel), math.prod(sizes))  # [N, g, C/g·K, O]
     rows = weight.reshape(groups, features // groups, -1)  # [g, F/g, C/g·K]
+    narrow = bias is not None and x.dtype.itemsize == 2
+    if groups == 1 and narrow:
+        return ops.baddbmm(bias.reshape(-1, 1), rows.expand(batch, -1, -1), columns[:, 0]).reshape(batch, features, *sizes)  # [N, F, O]
     if groups == 1:
         out = rows[0] @ columns[:, 0]  # [N, F, O]
     else:
-        out = rows @ columns  # [N, g, F/g, O]
-    return out.reshape(batch, features, *sizes)
+        out = rows.float() @ columns.float() if narrow else rows @ columns  # [N, g, F/g, O]
+    out = out.reshape(batch, features, *sizes)
+    if bias is None:
+        return out
+    return (out + bias.reshape(-1, *(1,) * n)).to(x.dtype)
 
 
 def _named_padding(x, padding, kernel, stride, dilation):
@@ -158,9 +162,7 @@ def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, gro
     # The kernel turned round, with its channels swapped within each group: [C, F/g, K..] → [F, C/g, K..]
     w = weight.flip(*range(2, 2 + n)).reshape(groups, weight.size(0) // groups, *weight.shape[1:]).transpose(1, 2)
     w = w.reshape(groups * weight.size(1), weight.size(0) // groups, *kernel)
-    out = _product(x, w, tuple(kernel), (1,) * n, dilation, groups)
-    if bias is not None:
-        out = out + bias.reshape(-1, *(1,) * n)
+    out = _product(x, w, bias, tuple(kernel), (1,) * n, dilation, groups)
     return out if input.dim() == n + 2 else out.squeeze(0)
 
 
