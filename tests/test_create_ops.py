@@ -208,8 +208,8 @@ def test_numpy_refusals():
     assert torch.ones(2, requires_grad=True).numpy(force=True).tolist() == [1.0, 1.0]
     with pytest.raises(TypeError, match="^can't convert meta device type tensor to numpy"):
         torch.ones(2, device="meta").numpy()
-    with pytest.raises(TypeError, match="^Got unsupported ScalarType BFloat16"):
-        torch.ones(2).bfloat16().numpy()
+    with pytest.raises(TypeError, match="^Got unsupported ScalarType Float4_e2m1fn_x2"):
+        torch.empty(2, dtype=torch.float4_e2m1fn_x2).numpy()
 
 
 # ---- out of tensors ------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ class DType:
         raise TypeError("cannot create 'torch.dtype' instances")
 
     def __repr__(self):
-        return f"torch.{self.name}"
+        return f"torch.{self.stored.name}"
 
     def __reduce__(self):
         return _by_name, (self.name,)

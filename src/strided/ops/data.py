@@ -15,6 +15,7 @@ from ..autograd import no_grad
 from ..dtypes import DType, resolve_device
 from ..kernels.native import move_bytes, new_storage, wrap_storage
 from ..layout import Layout
+from ..packing import packed
 from ..tensor import Spec, Tensor, bytes_for, wrap
 from .copies import as_dtype, to_copy
 from .create import finish, full_of, options, spec_of
@@ -138,6 +139,9 @@ def _pack(numbers: list, dtype: DType) -> array | bytes:
 
 
 def _from_numbers(numbers: list, shape: tuple[int, ...], dtype: DType, device: Any) -> Tensor:
+    if dtype.packed and not dtype.is_floating_point:
+        for value in numbers:
+            number_for(dtype, value)  # raises where it does not fit
     packed_as = dtype if dtype.format and dtype.format != "e" else dtypes.float32
     if dtype.is_complex:
         packed_as = dtypes.complex64 if dtype is dtypes.complex32 else dtype
@@ -245,6 +249,11 @@ def _copy_array(data: Any, dtype: DType | None, device: Any) -> Tensor:
         data = data.astype(data.dtype.newbyteorder("="))
     if data.dtype.name not in dtypes._ALL:
         dtypes.from_numpy_dtype(data.dtype)
+    small = dtypes._ALL.get(data.dtype.name)
+    if small is not None and small.packed:  # an array has one element a byte
+        codes = numpy.array(data, order="C").view("uint8") if small.is_floating_point else numpy.ascontiguousarray(data.astype(f"{small.kind}8"))
+        made = packed(TABLE["view"].call(tensor_of(codes), small.unpacked))
+        return made if dtype in (None, small) and device is dtypes.CPU else _moved(made, dtype or small, device)
     if dtype is not None and dtype.code < 0:
         data = data.astype(dtype.numpy)
     shared = tensor_of(numpy.array(data, order="C", copy=True))

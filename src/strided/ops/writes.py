@@ -80,7 +80,7 @@ def number_for(dtype: DType, value: Any, names: dict[str, str] = _C_NAMES) -> in
     dtype real numbers stay real."""
     if dtype is dtypes.bool_:
         return bool(value)
-    name = names.get(dtype.name, dtype.name)
+    name = names.get(dtype.name, dtype.stored.name)
     if isinstance(value, complex):
         if dtype.is_complex:
             return value
