@@ -26,7 +26,7 @@ def build_dequantize(kind: tuple, dtype, rows: int, cols: int, block: int, strid
     """
     k = Kind(*kind)
     stream = result_bytes >= STREAM and cols * dtype.itemsize % 64 == 0 and k.span * dtype.itemsize % 64 == 0
-    address = jit.compile_kernel(("dequantize", repr(k), dtype.name, stream), lambda: _dequantize(k, dtype.name, stream))
+    address = jit.compile_kernel(("dequantize", repr(k), dtype.name, stream), lambda: _module(dequantize_row(k, dtype.name, stream), stream))
     return _descriptor(address, rows, cols, block, cols * dtype.itemsize, strides, result_bytes)
 
 
@@ -136,7 +136,8 @@ class _Blocks:
 # ---- from blocks to numbers -----------------------------------------------------------------------------------------------------
 
 
-def _dequantize(k: Kind, dtype: str, stream: bool) -> str:
+def dequantize_row(k: Kind, dtype: str = "float32", stream: bool = False) -> Function:
+    """@row(desc, plain row, three parts' rows, first and last block, tensor scale): the numbers of some blocks of a row. `desc` begins with WORDS."""
     f = _row()
     memory = TYPES[dtype][0]
     b = _Blocks(f, k, SIZES[memory])
@@ -166,7 +167,7 @@ def _dequantize(k: Kind, dtype: str, stream: bool) -> str:
                 store(f.encode(dtype, b.text.decoded(b.text.codes(parts, s), n, None, factor, addend), n, b.text.half), b.plain(first, s))
 
     b.each(emit)
-    return _module(f, stream)
+    return f
 
 
 # ---- from numbers to blocks -----------------------------------------------------------------------------------------------------

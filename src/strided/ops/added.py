@@ -9,6 +9,7 @@ from math import prod
 from .. import errors
 from ..autograd import backward, no_grad, record, tracking
 from ..autograd.modes import STATE
+from ..block_tensor import BlockTensor
 from ..dispatch import HOOKS, PlanCache
 from ..dispatch import run as run_plan
 from ..layout import Layout
@@ -316,6 +317,10 @@ def linear(input, weight, bias=None):
     except (KeyError, AttributeError):
         plan = None  # planned outside: an error there has no KeyError behind it
     if plan is None:
+        if isinstance(weight, BlockTensor) or isinstance(input, BlockTensor):
+            from .blocks.products import linear_of_blocks
+
+            return linear_of_blocks(input, weight, bias)
         plan = _linear_plan(input, weight, bias)
     if bias is None:
         out = run_plan(plan.desc, plan.spec, input.ptr, weight.ptr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from .. import dtypes, errors
 from ..autograd import backward, record, tracking
 from ..autograd.graph import record_view
+from ..block_tensor import NotOfBlocks
 from ..dispatch import PlanCache, launch, meta_storage
 from ..kernels import expr as E
 from ..kernels.index import build_copy
@@ -81,7 +82,12 @@ def cat(tensors, dim=0, *, axis=None):
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     dim = dim if axis is None else axis
-    out = _joined(tensors, ("cat", dim), lambda specs: _cat_pieces(specs, dim))
+    try:
+        out = _joined(tensors, ("cat", dim), lambda specs: _cat_pieces(specs, dim))
+    except NotOfBlocks:
+        from .blocks.products import cat_blocks
+
+        return cat_blocks(tensors, dim)
     if tracking(*tensors):
         d = wrap_dim(dim, out.ndim)
         record(CatBackward0, tuple(tensors), out, specs_of_inputs=tuple([t.spec for t in tensors]), dim=d)

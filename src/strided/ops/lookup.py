@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from .. import dtypes
 from ..autograd import backward, check_inplace, no_grad, record, record_inplace, tracking
+from ..block_tensor import NotOfBlocks
 from ..tensor import Tensor
 from . import host, indexing
 from .create import scalar_tensor
@@ -49,7 +50,12 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if max_norm is not None:
         with no_grad():
             _renorm_rows(weight, input, float(max_norm), norm_type)
-    out = indexing.get(weight, (0,), (input,), lambda *_: IndexError("index out of range in self"), wrap_negative=False)
+    try:
+        out = indexing.get(weight, (0,), (input,), lambda *_: IndexError("index out of range in self"), wrap_negative=False)
+    except NotOfBlocks:
+        from .blocks.products import embedding_of_blocks
+
+        return embedding_of_blocks(input, weight)
     if tracking(weight):
         record(EmbeddingBackward0, (weight, input), out, (input,), spec=weight.spec, padding_idx=padding_idx, by_frequency=scale_grad_by_freq)
     return out

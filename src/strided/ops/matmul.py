@@ -9,6 +9,7 @@ from math import prod
 
 from .. import errors
 from ..autograd import backward, record, tracking
+from ..block_tensor import BlockTensor
 from ..dispatch import HOOKS, PlanCache, launch_new
 from ..dispatch import run as run_plan
 from ..errors import PackedOperand
@@ -216,6 +217,10 @@ def matmul(input, other):
     except (KeyError, AttributeError):
         plan = None  # planned outside: an error there has no KeyError behind it
     if plan is None:
+        if isinstance(input, BlockTensor) or isinstance(other, BlockTensor):
+            from .blocks.products import matmul_of_blocks
+
+            return matmul_of_blocks(input, other)
         plan = _matmul_plan(input, other)
     if plan.desc is None:
         out = run_plan(None, plan.spec)

@@ -1,0 +1,150 @@
+"""Products with a matrix in blocks: Y [m, n] = X [m, k] @ W [n, k]^T (+ bias [n]), W decoded a tile at a time and never unpacked in memory: `build_product`.
+
+Each part decodes a few rows of W, a stretch of k at a time, into scratch that stays in its caches, and multiplies all rows of X with them. One row of X
+times 4-bit elements has a kernel of its own (block_dots.py), which decodes in registers.
+"""
+from __future__ import annotations
+
+from . import jit, native
+from .block_casts import FIRST, PARTS, _words, dequantize_row
+from .block_casts import WORDS as CAST_WORDS
+from .block_text import Kind
+from .gemm_text import TYPES, Function, module, vector
+from .gemv_ir import horizontal
+
+# Behind the words of block_casts (rows, cols and strides of W): rows of X and bytes between them, bytes between rows of Y, padded length of a row, elements
+# of a stretch of k and how many blocks that is, padded length of a stretch.
+WORDS = [*CAST_WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad"]
+STRETCH = 1024  # elements of k that are decoded together, about
+GRAIN = 1 << 16  # multiply-adds a part should have at least
+MOST = 64  # rows of X up to which this kernel serves; more are worth a packed product
+
+
+def tile() -> tuple[int, int, int]:
+    """(lanes, rows of X, rows of W): as many sums as the registers hold beside a vector of each."""
+    host = jit.host()
+    if host.vector_bits == 512 or host.arch == "aarch64":
+        return host.vector_bits // 32, 4, 6
+    return host.vector_bits // 32, 2, 4
+
+
+def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, block: int, strides, result_bytes: int = 0) -> bytes:
+    """Descriptor of Y [m, n] = X [m, k] @ W^T (+ bias): X and Y of `dtype`, rows of X `row_x` bytes apart, sums in float32. bias: its dtype, or None.
+
+    strides: (row, block) in bytes of each of W's three parts. Slots: Y, X, three parts, address of W's tensor scale, bias (or any address).
+    """
+    kd = Kind(*kind)
+    bias_name = None if bias is None else bias.name
+    address = jit.compile_kernel(("block product", repr(kd), dtype.name, bias_name, tile()), lambda: _product(kd, dtype.name, bias_name))
+    lanes, _, nr = tile()
+    each = max(1, STRETCH // block)
+    stretch = each * block
+    words = [n, -(-k // block), block, k, 0, *(s for pair in strides for s in pair)]
+    words += [m, row_x, n * dtype.itemsize, _up(k, lanes), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
+    parts = max(1, min(native.parts_for(m * n * max(k, 1), GRAIN), -(-n // nr)))
+    return native.pack_desc(address, 7, parts, m * n * k > 1 << 20, result_bytes, words)
+
+
+def _up(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+def _product(k: Kind, dtype: str, bias: str | None) -> str:
+    return module(dequantize_row(k), _tiles(), _kernel(dtype, bias), extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n!900 = !{i32 1}")
+
+
+def _tiles() -> Function:
+    """sums [m, nr] += X [m, ldx] times `rows` rows of decoded W [nr, ldw], over `length` elements (a multiple of the lanes)."""
+    lanes, mr, nr = tile()
+    wide = vector("float", lanes)
+    f = Function("tiles", "ptr noalias readonly %x, i64 %ldx, ptr noalias readonly %w, i64 %ldw, i64 %m, i64 %length, ptr noalias %sums", jit.host().attributes + " noinline")
+
+    def block(m0, rows):
+        cells = [[f.variable(wide, "zeroinitializer", 64) for _ in range(nr)] for _ in range(rows)]
+        x = [f.at("float", "%x", f.mul(f.add(m0, r), "%ldx")) for r in range(rows)]
+        w = [f.at("float", "%w", f.mul("%ldw", c)) for c in range(nr)]
+        with f.loop(0, "%length", lanes) as i:
+            left = [f.load(wide, f.at("float", p, i), 4) for p in x]
+            for c in range(nr):
+                right = f.load(wide, f.at("float", w[c], i), 4)
+                for r in range(rows):
+                    f.store(wide, f.fma("float", lanes, left[r], right, f.load(wide, cells[r][c], 64), jit.host().fma), cells[r][c], 64)
+        for r in range(rows):
+            for c in range(nr):
+                place = f.at("float", "%sums", f.add(f.mul(f.add(m0, r), nr), c))
+                total = horizontal(f, "float", lanes, f.load(wide, cells[r][c], 64))
+                f.store("float", f.plus("float", 1, f.load("float", place), total), place)
+
+    whole = f.mul(f.div("%m", mr), mr)
+    with f.loop(0, whole, mr) as m0:
+        block(m0, mr)
+    with f.loop(whole, "%m") as m0:
+        block(m0, 1)
+    return f
+
+
+def words_of(f: Function) -> dict[str, str]:
+    return {**_words(f), **{name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS) if i >= len(CAST_WORDS)}}
+
+
+def load_x(f: Function, dtype: str, x, w, copy) -> None:
+    """X [m, cols] as float32 into copy [m, wide], zeros behind each row."""
+    memory = TYPES[dtype][0]
+    with f.loop(0, w["m"]) as m:
+        source, target = f.at("i8", x, f.mul(m, w["row_x"])), f.at("float", copy, f.mul(m, w["wide"]))
+        with f.loop(0, w["cols"]) as i:
+            f.store("float", f.decode(dtype, f.load(memory, f.at(memory, source, i)), 1, jit.host().half), f.at("float", target, i))
+        with f.loop(w["cols"], w["wide"]) as i:
+            f.store("float", "0.0", f.at("float", target, i))
+
+
+def store_y(f: Function, dtype: str, bias: str | None, total, column, slots, place) -> None:
+    """One finished sum, with the bias of its column, rounded once."""
+    if bias:
+        memory = TYPES[bias][0]
+        total = f.plus("float", 1, total, f.decode(bias, f.load(memory, f.at(memory, slots[6], column)), 1, jit.host().half))
+    f.store(TYPES[dtype][0], f.encode(dtype, total, 1, jit.host().half), place)
+
+
+def _kernel(dtype: str, bias: str | None) -> Function:
+    lanes, _, nr = tile()
+    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
+    w = words_of(f)
+    slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(7)]
+    scale = f.load("float", slots[5], 4)
+    items = f.ceil_div(w["rows"], nr)
+    low, high = (f.mul(f.div(f.mul(items, part), "%parts"), nr) for part in ("%part", f.add("%part", 1)))
+    high = f.min(high, w["rows"])
+    with f.when(f.compare("slt", low, high)):
+        cell = f.variable("ptr")
+        x_size, w_size = f.mul(w["m"], w["wide"]), f.mul(w["pad"], nr)
+        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.mul(f.add(f.add(x_size, w_size), f.mul(w['m'], nr)), 4)})")
+        x = f.load("ptr", cell)
+        tile_w = f.at("float", x, x_size)
+        sums = f.at("float", tile_w, w_size)
+        load_x(f, dtype, slots[1], w, x)
+        f.call("void", "llvm.memset.p0.i64", f"ptr {tile_w}", "i8 0", f"i64 {f.mul(w_size, 4)}", "i1 false")
+        with f.loop(low, high, nr) as n0:
+            here = f.min(nr, f.sub(high, n0))
+            f.call("void", "llvm.memset.p0.i64", f"ptr {sums}", "i8 0", f"i64 {f.mul(w['m'], 4 * nr)}", "i1 false")
+            with f.loop(0, w["blocks"], w["step"]) as g:
+                stop = f.min(f.add(g, w["step"]), w["blocks"])
+                first = f.mul(g, w["block"])
+                length = f.min(w["stretch"], f.sub(w["cols"], first))
+                whole = f.mul(f.ceil_div(length, lanes), lanes)
+                with f.loop(0, here) as r:
+                    row = f.add(n0, r)
+                    target = f.at("float", tile_w, f.mul(r, w["pad"]))
+                    parts = ", ".join(f"ptr {f.at('i8', slots[2 + p], f.mul(row, w[f'row{p}']))}" for p in range(PARTS))
+                    f.do(f"call void @row(ptr %desc, ptr {f.at('float', target, f.sub(0, first))}, {parts}, i64 {g}, i64 {stop}, float {scale})")
+                    with f.loop(length, whole) as i:  # a longer stretch before may have left numbers here
+                        f.store("float", "0.0", f.at("float", target, i))
+                f.do(f"call void @tiles(ptr {f.at('float', x, first)}, i64 {w['wide']}, ptr {tile_w}, i64 {w['pad']}, i64 {w['m']}, i64 {whole}, ptr {sums})")
+            with f.loop(0, w["m"]) as m, f.loop(0, here) as r:
+                column = f.add(n0, r)
+                place = f.at(TYPES[dtype][0], f.at("i8", slots[0], f.mul(m, w["row_y"])), column)
+                store_y(f, dtype, bias, f.load("float", f.at("float", sums, f.add(f.mul(m, nr), r))), column, slots, place)
+        f.do(f"call void @free(ptr {x})")
+    return f
+
+
