@@ -29,6 +29,7 @@ from . import (
     polynomials,
     quantize,
     random,
+    real_only,
     reduce,
     rowwise,
     scan,
@@ -45,6 +46,7 @@ from . import (
 from .table import TABLE
 
 signatures.guard()
+real_only.guard()
 table.install_methods()
 globals().update({name: e.call for e in TABLE.values() if e.function for name in (e.name, *e.aliases)})
 __getattr__ = _missing("torch.ops")

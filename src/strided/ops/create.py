@@ -418,9 +418,31 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` numbers from `start` to `end`, both included, evenly spaced."""
     count = _steps("linspace", (start, end), steps)
     start, end = _ends("linspace", start, end)
-    dtype, device = options("linspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
+    dtype, device = options("linspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory, default=_line_dtype(start, end))
+    if dtype.is_complex:
+        return finish("linspace", _complex_line(start, end, count, dtype, device), requires_grad, out)
+    _check_complex_ends("linspace", start, end, dtype)
     spec = spec_of((count,), dtype, device)
     return finish("linspace", _generate("linspace", spec, _LINES.get(dtype, _line), *_line_numbers(start, end, count, dtype)), requires_grad, out)
+
+
+def _line_dtype(start, end) -> DType:
+    """The dtype of a line between two numbers."""
+    default = dtypes.get_default_dtype()
+    return default.to_complex() if isinstance(start, complex) or isinstance(end, complex) else default
+
+
+def _check_complex_ends(name, start, end, dtype):
+    if isinstance(start, complex) or isinstance(end, complex):
+        inferred = {"complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}.get(_line_dtype(start, end).name, "c10::complex<c10::Half>")
+        raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {dtype.scalar_name}")
+
+
+def _complex_line(start, end, count: int, dtype: DType, device) -> Tensor:
+    """A line in the plane: its parts are lines."""
+    start, end, part = complex(start), complex(end), dtype.to_real()
+    parts = [linspace(a, b, count, dtype=part, device=device) for a, b in ((start.real, end.real), (start.imag, end.imag))]
+    return TABLE["complex"].call(*parts)
 
 
 def _line_numbers(start, end, count: int, dtype: DType):
@@ -452,7 +474,11 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """`base` to the powers `linspace(start, end, steps)`."""
     count = _steps("logspace", (start, end), steps)
     start, end, base = *_ends("logspace", start, end), float(plain(base))
-    dtype, device = options("logspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory)
+    dtype, device = options("logspace", dtype if out is None or dtype else out.dtype, device, layout, pin_memory, default=_line_dtype(start, end))
+    if dtype.is_complex:
+        made = TABLE["pow"].call(base, _complex_line(start, end, count, dtype, device))
+        return finish("logspace", made, requires_grad, out)
+    _check_complex_ends("logspace", start, end, dtype)
     spec = spec_of((count,), dtype, device)
     if spec.is_meta:
         return finish("logspace", empty_of(spec), requires_grad, out)

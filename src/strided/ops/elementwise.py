@@ -23,7 +23,7 @@ from ..kernels.index import build_copy
 from ..kernels.map import build_map
 from ..layout import broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, wrap
-from . import packed, signatures, table
+from . import packed, real_only, signatures, table
 from .pointwise_nodes import NO_NUMBERS, PASS, ZERO, Recipe, fit, node_class, sum_to
 from .table import TABLE, Entry
 
@@ -74,7 +74,6 @@ class Pointwise:
         self.complexes: tuple[bool, ...] = (False,) * arity  # which operands are complex
         self.twins: dict[tuple[bool, ...], Pointwise] = {}  # by `complexes`
         self.complex_function: Callable[..., Any] | None = None  # the expression for complex operands, where that is another one
-        self.complex_error: Exception | None = None  # PyTorch's refusal of complex operands
         self.keeps_real = False  # real operands beside complex ones are used as real numbers, not as complex ones without an imaginary part
 
     # ---- complex operands ---------------------------------------------------------------------------------------------
@@ -82,15 +81,20 @@ class Pointwise:
     def for_operands(self, operands) -> Pointwise:
         """The operator, or its twin for the complex ones among `operands`."""
         complexes = tuple([o.spec.dtype.is_complex if isinstance(o, Tensor) else type(o) is complex for o in operands])
-        return self if complexes == self.complexes else self.twin(complexes)
+        if complexes == self.complexes:
+            return self
+        if any(complexes):
+            real_only.check(self.name, *operands)
+        try:
+            return self.twin(complexes)
+        except NotImplementedError:  # a function that has no rule
+            raise real_only.refusal(self.name, dtypes.result_type(*operands)) from None
 
     def twin(self, complexes: tuple[bool, ...]) -> Pointwise:
-        """This operator where the operands that `complexes` marks are complex. Raises where PyTorch does not define it for them."""
+        """This operator where the operands that `complexes` marks are complex. Raises NotImplementedError where a function in it has no rule for them."""
         self.twins.setdefault(self.complexes, self)
         found = self.twins.get(complexes)
         if found is None:
-            if self.complex_error is not None and any(complexes):
-                raise self.complex_error
             found = _new(type(self))
             found.__dict__.update(self.__dict__)
             found.complexes = complexes
@@ -105,11 +109,8 @@ class Pointwise:
         return frozenset(i for i, is_complex in enumerate(self.complexes) if is_complex)
 
     def _in_parts(self):
-        """The expression over the parts of the complex operands. Raises PyTorch's sentence where there is none."""
-        try:
-            return complex_rules.rewrite((self.expr,), self._complex_inputs())
-        except NotImplementedError:
-            raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for 'ComplexFloat': compute on x.real and x.imag, or on x.abs()") from None
+        """The expression over the parts of the complex operands."""
+        return complex_rules.rewrite((self.expr,), self._complex_inputs())
 
     def _is_complex(self) -> bool:
         """Whether an operand or the result is complex."""
@@ -549,11 +550,10 @@ def pointwise(
     autocast: str | None = None,
     doc: str | None = None,
     complex_function: Callable[..., Any] | None = None,
-    complex_error: Exception | None = None,
 ) -> Pointwise:
     """Registers the operator `name` given by an expression over its positional arguments.
 
-    complex_function: the expression for complex operands, where that is another one; complex_error: what is raised for them instead.
+    complex_function: the expression for complex operands, where that is another one.
     gradient: an expression `lambda g, *operands, result` an operand (None: no gradient), where the one derived from the graph is not wanted.
     """
     arity = function.__code__.co_argcount
@@ -561,7 +561,7 @@ def pointwise(
     op = Pointwise(name, function, arity, kind, node_name)
     if gradient is not None:
         op.gradient = lambda i: gradient[i]
-    op.complex_function, op.complex_error = complex_function, complex_error
+    op.complex_function = complex_function
     op.rounds = arity == 2 and name not in ("mul", "true_divide")  # PyTorch multiplies and divides 16-bit tensors by numbers in float32
     entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc or function.__doc__, module=__name__)
     entry.flops = with_flops(op)

@@ -15,6 +15,7 @@ from ..kernels.fold import plan_fold
 from ..kernels.native import new_storage
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..tensor import Spec, Tensor, wrap
+from . import real_only
 from .table import TABLE
 from .views import remember
 
@@ -112,6 +113,7 @@ class Fold:
         tensors = [o for o in operands if isinstance(o, Tensor)]
         device = errors.check_devices(self.name, tensors)
         check_dtype(self.name, *tensors)
+        real_only.check(self.name, *tensors)
         shape = tensors[0].shape
         specs, outs = [], []
         for kind, dtype in zip(self.outs, out_dtypes):
@@ -151,6 +153,11 @@ def accumulation_dtype(input: Tensor, dtype) -> dtypes.DType:
         return dtype
     own = input.dtype
     return own if own.is_floating_point or own.is_complex else dtypes.int64
+
+
+def conjugates(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors, complex ones conjugated: the factors that a gradient is multiplied by."""
+    return tuple([TABLE["conj"].call(t) if t.spec.dtype.is_complex else t for t in tensors])
 
 
 def plain(t: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import math
 from .. import dtypes
 from ..autograd import backward, no_grad, record, tracking
 from ..kernels import expr as E
-from .folding import Fold, dims_of, expand_reduced
+from .folding import Fold, conjugates, dims_of, expand_reduced
 from .reduce import _cast, _mean, mean
 from .reduce import sum as sum_
 from .table import TABLE, operator
@@ -14,13 +14,20 @@ from .table import TABLE, operator
 # ---- moments ---------------------------------------------------------------------------------------------------------------------
 
 
-def _moments(x, c):
+def _squared(z):
+    """|z|² of a complex number."""
+    return E.real(z) * E.real(z) + E.imag(z) * E.imag(z)
+
+
+def _moments(x, c, square=lambda x: x * x):
     m = E.rsum(x) / E.extent()
-    return E.rsum((x - m) * (x - m)) / E.maximum(E.extent() - c, 0.0), m
+    return E.rsum(square(x - m)) / E.maximum(E.extent() - c, 0.0), m
 
 
 _var = Fold("var", lambda x, c: _moments(x, c)[0], 2)
 _std = Fold("std", lambda x, c: E.sqrt(_moments(x, c)[0]), 2)
+_complex_var = Fold("var", lambda x, c: _moments(x, c, _squared)[0], 2)
+_complex_std = Fold("std", lambda x, c: E.sqrt(_moments(x, c, _squared)[0]), 2)
 _squares = Fold("var", lambda x, m, c: E.rsum((x - m) * (x - m)) / E.maximum(E.extent() - c, 0.0), 3)
 
 
@@ -36,6 +43,8 @@ def _options(dim, unbiased, correction):
 def _variance(input, dims, correction, keepdim, root):
     """Unrecorded variance; a few long rows take two passes that every thread shares."""
     count = math.prod(input.shape[d] for d in dims)
+    if input.dtype.is_complex:  # of both parts together: a real number
+        return (_complex_std if root else _complex_var)((input, correction), dims, (input.dtype.to_real(),), keepdim)
     if not input.is_meta and count >= 1 << 17 and count * 4 > input.numel():
         centre = _mean((input,), dims, (input.dtype if input.dtype.itemsize >= 4 else dtypes.float32,), True)
         centre = TABLE["expand"].call(centre, input.shape)
@@ -47,7 +56,7 @@ def _variance(input, dims, correction, keepdim, root):
 def _deviation(name, root):
     def deviation(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
         dim, correction = _options(dim, unbiased, correction)
-        if not input.dtype.is_floating_point:
+        if not (input.dtype.is_floating_point or input.dtype.is_complex):
             raise RuntimeError("std and var only support floating point and complex dtypes")
         dims = dims_of(dim, input.ndim)
         with no_grad():
@@ -111,6 +120,7 @@ _NORMS = {
     math.inf: Fold("norm", lambda x: E.rmax(abs(x)), 1),
     -math.inf: Fold("norm", lambda x: E.rmin(abs(x)), 1),
 }
+_complex_norm = Fold("norm", lambda z: E.sqrt(E.rsum(_squared(z))), 1)
 _norm_p = Fold("norm", lambda x, p: E.pow(E.rsum(E.pow(abs(x), p)), 1.0 / p), 2)
 
 
@@ -118,14 +128,15 @@ _norm_p = Fold("norm", lambda x, p: E.pow(E.rsum(E.pow(abs(x), p)), 1.0 / p), 2)
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The vector norm (sum |x|^ord)^(1/ord) of all elements, or along `dim`; ord may be 0 (how many are not 0), inf or -inf."""
     x = _cast(x, dtype)
-    if not x.dtype.is_floating_point:
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
     dims = dims_of(dim, x.ndim)
     ord = float(ord)
     if math.isinf(ord) and x.numel() == 0 and (dim is None or math.prod(x.shape[d] for d in dims) == 0):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
-    fold = _NORMS.get(ord)
-    out = fold((x,), dims, (x.dtype,), keepdim) if fold else _norm_p((x, ord), dims, (x.dtype,), keepdim)
+    fold = _complex_norm if ord == 2 and x.dtype.is_complex else _NORMS.get(ord)
+    real = x.dtype.to_real()
+    out = fold((x,), dims, (real,), keepdim) if fold else _norm_p((x, ord), dims, (real,), keepdim)
     if tracking(x):
         record(LinalgVectorNormBackward0, (x,), out, (x, out), ord=ord, dims=dims, keepdim=keepdim)
     return out
@@ -136,23 +147,23 @@ def LinalgVectorNormBackward0(node, g):
     x, result = node.saved
     p = node.ord
     g, norm = (expand_reduced(t, x.shape, node.dims, node.keepdim) for t in (g, result))
-    call = {name: TABLE[name].call for name in ("sign", "abs", "eq", "masked_fill")}
+    call = {name: TABLE[name].call for name in ("sgn", "abs", "eq", "masked_fill")}
     if p == 0:
         return (TABLE["zeros_like"].call(x),)
     if p == 1:
-        return (g * call["sign"](x),)
+        return (g * call["sgn"](x),)
     if p == 2:
         return (call["masked_fill"](x / norm, call["eq"](norm, 0), 0) * g,)
     if math.isinf(p):
         here = call["eq"](call["abs"](x), norm)
-        return (call["sign"](x) * here * (g / sum_(here, node.dims or None, True)),)
+        return (call["sgn"](x) * here * (g / sum_(here, node.dims or None, True)),)
     if p < 1:
         scale = call["masked_fill"](call["abs"](x) ** (p - 1), call["eq"](x, 0), 0)
     elif p < 2:
         scale = call["masked_fill"](call["abs"](x) ** (p - 1), call["eq"](x, 0), 0)
     else:
         scale = call["abs"](x) ** (p - 1)
-    return (call["sign"](x) * scale * call["masked_fill"](g / norm ** (p - 1), call["eq"](norm, 0), 0),)
+    return (call["sgn"](x) * scale * call["masked_fill"](g / norm ** (p - 1), call["eq"](norm, 0), 0),)
 
 
 @operator("norm", out=True, flops=lambda args, kwargs, result: 2 * args[0].numel())
@@ -160,26 +171,27 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """The norm of all elements as one vector, or along `dim`: p a number, or "fro" (2)."""
     if isinstance(p, str) and p != "fro":  # "nuc", of matrices
         return TABLE["linalg_matrix_norm"].call(input, p, tuple(range(input.ndim)) if dim is None else dim, keepdim, dtype=dtype)
-    if not input.dtype.is_floating_point and dtype is None:
+    if not (input.dtype.is_floating_point or input.dtype.is_complex) and dtype is None:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 
-def _exponentials(x):
-    m = E.rmax(x)
+def _exponentials(x, real=lambda x: x):
+    m = E.rmax(real(x))
     m = E.where(E.isinf(m), 0.0, m)  # a row of -inf alone gives -inf, not NaN
     return E.log(E.rsum(E.exp(x - m))) + m
 
 
-_logsumexp = Fold("logsumexp", _exponentials, 1)
+_logsumexp = Fold("logsumexp", lambda x: _exponentials(x), 1)
+_complex_logsumexp = Fold("logsumexp", lambda z: _exponentials(z, E.real), 1)
 
 
 @operator("logsumexp", out=True, flops=lambda args, kwargs, result: 3 * args[0].numel())
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(x))) along `dim` (an int or several), without overflow."""
-    x = input if input.dtype.is_floating_point else _cast(input, dtypes.get_default_dtype())
+    x = input if input.dtype.is_floating_point or input.dtype.is_complex else _cast(input, dtypes.get_default_dtype())
     dims = dims_of(dim, x.ndim)
-    out = _logsumexp((x,), dims, (x.dtype,), keepdim)
+    out = (_complex_logsumexp if x.dtype.is_complex else _logsumexp)((x,), dims, (x.dtype,), keepdim)
     if tracking(x):
         record(LogsumexpBackward0, (x,), out, (x, out), dims=dims, keepdim=keepdim)
     return out
@@ -187,7 +199,7 @@ def logsumexp(input, dim, keepdim=False):
 
 @backward("Logsumexp", saved_names=("self", "result"))
 def LogsumexpBackward0(node, g):
-    x, result = node.saved
+    x, result = conjugates(*node.saved)
     g, result = (expand_reduced(t, x.shape, node.dims, node.keepdim) for t in (g, result))
     # Where a whole row is -inf, x - result is NaN; its gradient is 0.
     return (g * TABLE["exp"].call(x - TABLE["masked_fill"].call(result, TABLE["isinf"].call(result), 0)),)

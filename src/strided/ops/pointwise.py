@@ -21,7 +21,7 @@ _sub = pointwise("sub", lambda x, y: x - y)
 _mul = pointwise("mul", lambda x, y: x * y, aliases=("multiply",))
 _true_div = pointwise("true_divide", lambda x, y: x / y, kind="float", node="Div")
 _floor_divide = pointwise("floor_divide", lambda x, y: x // y, node="FloorDivide", gradient=(None, None))
-_trunc_divide = Pointwise("div", lambda x, y: E.truncdiv(x, y), 2, node="Div")
+_trunc_divide = Pointwise("div_trunc", lambda x, y: E.truncdiv(x, y), 2, node="Div")
 _trunc_divide.gradient = lambda i: None
 _remainder = pointwise("remainder", lambda x, y: x % y)
 _fmod = pointwise("fmod", lambda x, y: E.fmod(x, y))
@@ -38,11 +38,7 @@ pointwise("fmax", lambda x, y: E.fmax(x, y), inplace=False)
 pointwise("fmin", lambda x, y: E.fmin(x, y), inplace=False)
 pointwise("neg", lambda x: -x, aliases=("negative",))
 pointwise("abs", lambda x: abs(x), aliases=("absolute",))
-pointwise(
-    "sign",
-    lambda x: E.sign(x),
-    complex_error=NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."),
-)
+pointwise("sign", lambda x: E.sign(x))
 _square = pointwise("square", lambda x: x * x, node="Pow")
 _square.common_dtype = lambda operands: dtypes.int64 if operands[0].dtype is dtypes.bool_ else operands[0].dtype  # type: ignore[method-assign]
 pointwise("reciprocal", lambda x: E.reciprocal(x), kind="float", gradient=(lambda g, x, y: -g * y * y,))
@@ -76,12 +72,20 @@ pointwise("frac", lambda x: x - E.trunc(x))
 pointwise("deg2rad", lambda x: x * (math.pi / 180), kind="float")
 pointwise("rad2deg", lambda x: x * (180 / math.pi), kind="float")
 pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x == 0, 1.0, x) * math.pi)), kind="float")
+
+
+def _log_of_sum(x, y, first):
+    """log(exp(x) + exp(y)) of complex numbers, from the one with the larger real part (`first`: x)."""
+    return E.where(first, x, y) + E.log1p(E.exp(E.where(first, y - x, x - y)))
+
+
 pointwise(
     "logaddexp",
     lambda x, y: E.maximum(x, y) + E.where(x == y, math.log(2.0), E.log1p(E.exp(-abs(x - y)))),  # x == y: infinities would leave inf - inf
     kind="float",
     inplace=False,
     gradient=(lambda g, x, y, r: g * E.exp(x - r), lambda g, x, y, r: g * E.exp(y - r)),
+    complex_function=lambda x, y: _log_of_sum(x, y, E.node("ge", E.real(x), E.real(y))),
 )
 pointwise(
     "logaddexp2",
@@ -170,6 +174,8 @@ def _scaled(name: str, op: Pointwise):
 
 def _check_alpha(input, other, alpha):
     common = dtypes.result_type(input, other)
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(alpha, float) and not common.is_floating_point and not common.is_complex:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, bool) and common is not dtypes.bool_:
@@ -252,17 +258,21 @@ _same_dtype("heaviside")
 
 @operator("float_power", out=True)
 def float_power(input, exponent):
-    """input ** exponent, computed in float64; either may be a number."""
-    return TABLE["pow"].call(*[TABLE["to"].call(o, dtypes.float64) if isinstance(o, Tensor) else float(o) for o in _as_operands(input, exponent)])
+    """input ** exponent, computed in float64 (complex128 where one of them is complex); either may be a number."""
+    operands = _as_operands(input, exponent)
+    wide = dtypes.complex128 if dtypes.result_type(*operands).is_complex else dtypes.float64
+    number = complex if wide.is_complex else float
+    return TABLE["pow"].call(*[TABLE["to"].call(o, wide) if isinstance(o, Tensor) else number(o) for o in operands])
 
 
 @operator("float_power_", function=False)
 def float_power_(input, exponent):
     """In-place form of `float_power`: for float64 tensors."""
-    if input.dtype is not dtypes.float64:
-        raise RuntimeError(f"the base given to float_power_ has dtype {input.dtype.scalar_name} but the operation's result requires dtype Double")
     (exponent,) = _as_operands(exponent)
-    return _pow.into(input, TABLE["to"].call(exponent, dtypes.float64) if isinstance(exponent, Tensor) else float(exponent))
+    wide = dtypes.complex128 if dtypes.result_type(input, exponent).is_complex else dtypes.float64
+    if input.dtype is not wide:
+        raise RuntimeError(f"the base given to float_power_ has dtype {input.dtype.scalar_name} but the operation's result requires dtype {wide.scalar_name}")
+    return _pow.into(input, TABLE["to"].call(exponent, wide) if isinstance(exponent, Tensor) else exponent if wide.is_complex else float(exponent))
 
 
 @operator("div", aliases=("divide",), flops=with_flops(_true_div), out=True)
@@ -435,7 +445,7 @@ def _fill_value(input, value):
     if isinstance(value, complex) and not input.dtype.is_complex:
         raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.scalar_name.lower())} without overflow")
     (value,) = _as_operands(value)
-    if isinstance(value, float) and not input.dtype.is_floating_point:
+    if isinstance(value, float) and not (input.dtype.is_floating_point or input.dtype.is_complex):
         if value != int(value) if math.isfinite(value) else True:
             raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} without overflow")
         return int(value)
@@ -494,7 +504,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
 @operator("addcdiv", inplace=True, out=True, flops=with_flops(_addcdiv))
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2."""
-    if not dtypes.result_type(input, tensor1, tensor2).is_floating_point:
+    if dtypes.result_type(input, tensor1, tensor2).kind not in ("float", "complex"):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and tensor2. "
             "Convert one of them first: tensor1.float()."
@@ -505,6 +515,9 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
 @operator("nan_to_num", inplace=True, out=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None):
     """input with NaN and infinities replaced (by 0 and the dtype's extremes unless given)."""
+    if input.dtype.is_complex:
+        parts = TABLE["view_as_real"].call(input)
+        return TABLE["view_as_complex"].call(nan_to_num(TABLE["contiguous"].call(parts), nan, posinf, neginf))
     if not input.dtype.is_floating_point:
         return TABLE["clone"].call(input)
     info = dtypes.finfo(input.dtype)

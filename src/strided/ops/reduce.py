@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from ..autograd import backward, record, tracking
+from ..autograd import backward, no_grad, record, tracking
 from ..kernels import expr as E
 from ..tensor import Tensor
 from . import signatures
-from .folding import Fold, accumulation_dtype, dims_of, expand_reduced
+from .folding import Fold, accumulation_dtype, conjugates, dims_of, expand_reduced, plain, reduced_shape
 from .return_types import TYPES
 from .table import TABLE, operator
 
@@ -124,15 +124,37 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
     """Product of all elements, or along one dimension. Integers and bool give int64 unless `dtype` says otherwise."""
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
-    out, dims = _prod.reduce(_as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_sum)
+    if input.dtype.is_complex:
+        dims = dims_of(dim, input.ndim)
+        out = _complex_prod(_cast(plain(input), dtype), dims, keepdim)
+    else:
+        out, dims = _prod.reduce(_as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_sum)
     if tracking(input):
         record(ProdBackward0 if dim is None else ProdBackward1, (input,), out, (input, out), dims=dims, keepdim=keepdim)
     return out
 
 
+def _complex_prod(x, dims, keepdim):
+    """The product of the rows that `dims` fold, unrecorded: halves are multiplied until one element is left."""
+    kept = [d for d in range(x.ndim) if d not in dims]
+    shape, count = [x.shape[d] for d in kept], math.prod(x.shape[d] for d in dims)
+    out_shape = reduced_shape(x.shape, dims, keepdim)
+    narrow = TABLE["narrow"].call
+    with no_grad():
+        if not count:
+            return TABLE["ones"].call(out_shape, dtype=x.dtype, device=x.device)
+        x = TABLE["reshape"].call(TABLE["permute"].call(x, (*kept, *dims)), (*shape, count))  # [.., count]
+        while count > 1:
+            half = count // 2
+            product = narrow(x, -1, 0, half) * narrow(x, -1, half, half)
+            x = TABLE["cat"].call([product, narrow(x, -1, count - 1, 1)], -1) if count % 2 else product
+            count = x.shape[-1]
+        return TABLE["clone"].call(TABLE["reshape"].call(x, out_shape))
+
+
 def _prod_backward(node, g):
     """d prod / d x_i is the product of all others; by division where nothing is 0, else by products from both sides."""
-    x, result = node.saved
+    x, result = conjugates(*node.saved)
     g = expand_reduced(g, x.shape, node.dims, node.keepdim)
     if x.is_meta or not bool(any(TABLE["eq"].call(x, 0))):
         return (g * expand_reduced(result, x.shape, node.dims, node.keepdim) / x,)
@@ -296,8 +318,8 @@ def _extremes(name, fold):
     return extremes
 
 
-amax = operator("amax", out=True, flops=lambda *_: 0)(_extremes("amax", _max))
-amin = operator("amin", out=True, flops=lambda *_: 0)(_extremes("amin", _min))
+amax = operator("amax", out=True, flops=lambda *_: 0)(_extremes("amax", Fold("amax", lambda x: E.rmax(x), 1)))
+amin = operator("amin", out=True, flops=lambda *_: 0)(_extremes("amin", Fold("amin", lambda x: E.rmin(x), 1)))
 
 
 @operator("aminmax", out=True, flops=lambda *_: 0)

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from .. import dtypes
-from ..autograd import backward, record, tracking
+from ..autograd import backward, no_grad, record, tracking
 from ..dispatch import PlanCache, run
 from ..kernels.scan import build_scan
 from ..layout import Layout, wrap_dim
 from ..tensor import Spec
 from . import host
-from .folding import accumulation_dtype, check_dtype, plain
+from .folding import accumulation_dtype, check_dtype, conjugates, plain
 from .return_types import TYPES
 from .table import TABLE, operator
 
@@ -77,6 +77,7 @@ def CumprodBackward0(node, g):
     dim = node.dim
     if x.ndim == 0:
         return (g,)
+    x, result = conjugates(x, result)
     if x.is_meta or not bool(TABLE["any"].call(TABLE["eq"].call(x, 0))):
         return (_reversed_sum(g * result, dim) / x,)
     narrow, cat, n, columns = TABLE["narrow"].call, TABLE["cat"].call, x.shape[dim], []
@@ -133,17 +134,30 @@ def logcumsumexp(input, dim):
     import numpy
 
     d = wrap_dim(dim, input.ndim)
-    if not input.dtype.is_floating_point:
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
         raise NotImplementedError(f'"logcumsumexp_out_cpu" not implemented for \'{input.dtype.scalar_name}\'')
     if input.is_meta:
         out = host.like(input.spec)
     elif input.ndim == 0:
         out = TABLE["clone"].call(plain(input))
+    elif input.dtype.is_complex:
+        out = _complex_logcumsumexp(plain(input), d)
     else:
         out = host.tensor(numpy.logaddexp.accumulate(host.wide(input).astype("float64"), axis=d), input.dtype, input.device)
     if tracking(input):
         record(LogcumsumexpBackward0, (input,), out, (input, out), dim=d)
     return out
+
+
+def _complex_logcumsumexp(x, dim):
+    """By doubling: after step k each place holds the sum over the 2^k places up to it."""
+    narrow, cat, n, step = TABLE["narrow"].call, TABLE["cat"].call, x.shape[dim], 1
+    with no_grad():
+        x = TABLE["clone"].call(x)
+        while step < n:
+            joined = TABLE["logaddexp"].call(narrow(x, dim, step, n - step), narrow(x, dim, 0, n - step))
+            x, step = cat([narrow(x, dim, 0, step), joined], dim), 2 * step
+    return x
 
 
 @backward("Logcumsumexp", saved_names=("self", "result"))
@@ -152,6 +166,9 @@ def LogcumsumexpBackward0(node, g):
     x, result = node.saved
     if x.ndim == 0:
         return (g,)
+    if x.dtype.is_complex:
+        x, result = conjugates(x, result)
+        return (TABLE["exp"].call(_reversed(TABLE["log"].call(g) - result, node.dim, logcumsumexp) + x),)
 
     def part(g):
         positive, where = g > 0, TABLE["where"].call

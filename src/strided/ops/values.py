@@ -16,6 +16,7 @@ from ..tensor import Tensor, wrap
 from .partviews import select
 from .table import TABLE, operator
 from .views import check_tensor
+from .writes import number_for
 
 # ---- out of a tensor ------------------------------------------------------------------------------------------------------------
 
@@ -49,7 +50,10 @@ def _convert(kind: Any):
     def convert(self):
         if self.spec.numel != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        return kind(item(self))
+        value = item(self)
+        if type(value) is complex and kind is not complex:
+            value = number_for(dtypes.float64 if kind is float else dtypes.int64, value, {"float64": "double", "int64": "int64_t"})
+        return kind(value)
 
     return convert
 
@@ -169,11 +173,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     call = lambda name, *args: TABLE[name].call(*args)
     close = call("eq", input, other)
-    if equal_nan and input.dtype.is_floating_point:
+    if equal_nan and (input.dtype.is_floating_point or input.dtype.is_complex):
         close = call("logical_or", close, call("logical_and", call("isnan", input), call("isnan", other)))
     if rtol == 0 and atol == 0:
         return close
-    if not input.dtype.is_floating_point:
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
         input, other = input.to(dtypes.float64), other.to(dtypes.float64)
     error = call("abs", call("sub", input, other))
     allowed = call("add", call("abs", call("mul", other, rtol)), atol)
