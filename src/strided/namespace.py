@@ -10,6 +10,7 @@ from typing import Any
 from . import autograd, dtypes, layout, memory, printing
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .compile import compile  # light: what it wraps is imported when it is called
+from .kernels import precision as _precision
 from .kernels.native import get_num_threads, set_num_threads
 from .ops import create, join, legacy, random, shape, table
 from .tensor import Tensor
@@ -50,19 +51,21 @@ def typename(obj: Any) -> str:
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
-_precision = "highest"
-
-
 def set_float32_matmul_precision(precision: str) -> None:
-    """Products of float32 are always computed in float32 here ("highest"); the coarser modes are accepted, since they only permit less exact results."""
-    global _precision
-    if precision not in ("highest", "high", "medium"):
+    """What products of float32 round their operands to: "highest" nothing, "high" TF32 (10 bits of mantissa), "medium" bfloat16 (7 bits).
+
+    It holds for this process, for matmul and what is made of it: linear, convolutions, einsum, attention, and their gradients. Sums stay in float32.
+    """
+    if not isinstance(precision, str):
+        raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
+    if precision not in _precision.LEVELS:
         raise RuntimeError(f"Unknown precision: {precision}: choose 'highest', 'high' or 'medium'")
-    _precision = precision
+    _precision.set_level(precision)
 
 
 def get_float32_matmul_precision() -> str:
-    return _precision
+    """What `set_float32_matmul_precision` was given: "highest" at first."""
+    return _precision.level()
 
 
 _deterministic = False

@@ -2,6 +2,7 @@
 from contextlib import nullcontext as _nullcontext
 from types import SimpleNamespace as _Namespace
 
+from ..kernels import precision as _precision
 from ..refused import missing as _missing
 
 
@@ -14,9 +15,48 @@ def _any_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_
     return _nullcontext()
 
 
+class _CudaMatmul:
+    """The switches of products on a CUDA device, of which there is none. They share their level with `torch.get_float32_matmul_precision()`, as in
+    PyTorch; what this package's own products round is set by `torch.set_float32_matmul_precision` or `torch.backends.mkldnn.matmul.fp32_precision`."""
+
+    allow_fp16_reduced_precision_reduction = False
+    allow_bf16_reduced_precision_reduction = False
+    allow_fp16_accumulation = False
+
+    @property
+    def allow_tf32(self) -> bool:
+        return _precision.level() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, on: bool) -> None:
+        _precision.set_level("high" if on else "highest", here=False)
+
+    @property
+    def fp32_precision(self) -> str:
+        return "ieee" if _precision.level() == "highest" else "tf32"
+
+    @fp32_precision.setter
+    def fp32_precision(self, mode: str) -> None:
+        if mode not in ("ieee", "tf32", "none"):
+            raise RuntimeError(f"Unknown precision: {mode}")
+        self.allow_tf32 = mode == "tf32"
+
+
+class _OwnMatmul:
+    """Products on this processor. fp32_precision: "ieee", or what operands of float32 products are rounded to, "tf32" or "bf16"."""
+
+    @property
+    def fp32_precision(self) -> str:
+        return _precision.mode()
+
+    @fp32_precision.setter
+    def fp32_precision(self, mode: str) -> None:
+        _precision.set_mode("ieee" if mode == "none" else mode)
+
+
 mps = _Namespace(is_available=_no, is_built=_no)
 cuda = _Namespace(
-    matmul=_Namespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=False, allow_bf16_reduced_precision_reduction=False),
+    matmul=_CudaMatmul(),
     is_built=_no,
     flash_sdp_enabled=_no,
     mem_efficient_sdp_enabled=_no,
@@ -28,7 +68,7 @@ cuda = _Namespace(
 )
 cudnn = _Namespace(enabled=False, deterministic=False, benchmark=False, allow_tf32=False, is_available=_no, version=lambda: None)
 mkl = _Namespace(is_available=_no)
-mkldnn = _Namespace(is_available=_no, enabled=False)
+mkldnn = _Namespace(is_available=_no, enabled=False, matmul=_OwnMatmul())
 openmp = _Namespace(is_available=_no)
 
 __getattr__ = _missing("torch.backends")

@@ -13,6 +13,7 @@ from .attention_ir import attention_module
 from .gemm_pack import Kind
 from .gemm_text import TYPES
 from .matmul import GIL_GRAIN, THREAD_GRAIN, _round_up, tile_for
+from .precision import operand
 
 DTYPES = ("float32", "bfloat16", "float16")
 MASKS = (*DTYPES, "bool")
@@ -78,7 +79,8 @@ def build_attention_grad(results, query, key, value, grad, mask=None, *, causal:
 
 
 def _kind(dtype) -> Kind:
-    return Kind(dtype.name, dtype.name, "float32", "float32", "", tile_for("float"))
+    name = operand(dtype.name)
+    return Kind(name, name, "float32", "float32", "", tile_for("float"))
 
 
 def _sizes(layouts) -> tuple[int, int, int, int]:

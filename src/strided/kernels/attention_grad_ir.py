@@ -24,7 +24,7 @@ BATCH = FIRST + len(WORDS)  # then nine words a batch dimension: size, strides o
 
 def attention_grad_module(kind: Kind, result: str, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v, g as a and b, float32 as c. result: dtype of the gradients. mask: "" or the dtype of the mask."""
-    dtypes = dict.fromkeys((kind.a, "float32"))
+    dtypes = dict.fromkeys((kind.a, kind.own))
     functions = [kernel(kind, result, mask), entry(kind, result, mask, attributes), weights(kind, attributes), scores_gradient(kind, attributes)]
     functions += [round_out(kind, result, attributes), *(pack(kind, d, d, attributes) for d in dtypes)]
     functions += [micro(kind, height, attributes) for height in kind.tile.heights]
@@ -153,14 +153,14 @@ def entry(kind: Kind, result: str, mask: str, attributes: str) -> Function:
         f.do(f"call void @weights(i64 {rows}, i64 {keys}, i1 {causal}, i64 {f.add(row, 1)}, float {'1.0' if mask else '%scale'}, ptr %at_s, i64 {ld})")
         product(f, kind, rows, ld, "%value_width", "%at_pg", "%at_vt", "%at_d", ld, "false", held="%at_held")  # gradients of the weights [rows, keys]
         f.do(f"call void @scores_gradient(i64 {rows}, float %scale, ptr %at_s, ptr %at_d, i64 {ld})")
-        pack_rows(f, kind, "float32", "%at_d", ld, 1, rows, keys, "%at_pp")
+        pack_rows(f, kind, kind.own, "%at_d", ld, 1, rows, keys, "%at_pp")
         product(f, kind, rows, wide, keys, "%at_pp", "%at_kb", "%at_o", wide, "false", "%keys", "%at_held")  # [rows, E]
         f.do(f"call void @round_out(i64 {rows}, i64 %width, ptr %at_o, i64 {wide}, ptr {f.at(TYPES[result][0], '%dq', f.mul(row, '%rsdq'))}, i64 %rsdq, i64 %csdq)")
         for scores, right, strides, columns, padded, target in (
             ("%at_s", g, ("%rsg", "%csg"), "%value_width", wide_values, "%at_dv"),  # [keys, Ev] += P^T G
             ("%at_d", q, ("%rsq", "%csq"), "%width", wide, "%at_dk"),  # [keys, E] += dS^T Q
         ):
-            pack_rows(f, kind, "float32", scores, 1, ld, keys, rows, "%at_pp")
+            pack_rows(f, kind, kind.own, scores, 1, ld, keys, rows, "%at_pp")
             pack_columns(f, kind, dtype, right, *strides, rows, columns, "%at_gb")
             product(f, kind, keys, padded, rows, "%at_pp", "%at_gb", target, padded, "true", held="%at_held")
     f.do(f"call void @round_out(i64 %keys, i64 %width, ptr %at_dk, i64 {wide}, ptr %dk, i64 %rsdk, i64 %csdk)")

@@ -21,7 +21,7 @@ BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of
 
 def attention_module(kind: Kind, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v as a and b, float32 as c. mask: "" or the dtype of the mask."""
-    dtypes = dict.fromkeys((kind.a, "float32"))
+    dtypes = dict.fromkeys((kind.a, kind.own))
     functions = [kernel(kind, mask), block(kind, mask, attributes), rows(kind, attributes), *(pack(kind, d, d, attributes) for d in dtypes)]
     functions += [micro(kind, height, attributes) for height in kind.tile.heights]
     return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
@@ -139,7 +139,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
         scale = "1.0" if mask else "%scale"
         first = f.add(f.sub("%row", k0), 1)
         f.do(f"call void @softmax(i64 %rows, i64 {keys}, i1 {causal}, i64 {first}, float {scale}, ptr %s, i64 {ld}, ptr %m, ptr %l, ptr %o, i64 {wide_values})")
-        pack_rows(f, kind, "float32", "%s", ld, 1, "%rows", keys, "%pp")
+        pack_rows(f, kind, kind.own, "%s", ld, 1, "%rows", keys, "%pp")
         with f.loop(0, "%value_width", nr) as j:
             here = f.min(nr, f.sub("%value_width", j))
             source = f.at(memory, "%v", f.add(f.mul(k0, "%rsv"), f.mul(j, "%csv")))

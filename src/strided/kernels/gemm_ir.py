@@ -10,7 +10,7 @@ One generator for every host: vector width and tile are parameters (`Tile`). Whi
 from __future__ import annotations
 
 from .gemm_pack import GROUP, Kind, masked_load, masked_store, pack, pack_rows
-from .gemm_text import SIZES, TYPES, Function, is_float, module, vector
+from .gemm_text import DROPPED, SIZES, TYPES, Function, is_float, module, vector
 
 # Descriptor words (8 and up); strides in elements of the operand they belong to. The epilogue's operand I is the added input of addmm, or a bias.
 WORDS = ("m n k items rows cols kc mc nc rsa csa rsb csb rsc csc rsi csi at_b at_p at_tile scratch batch_dims").split()
@@ -189,10 +189,11 @@ def rectangle(kind: Kind, attributes: str) -> Function:
         unit = f.both(unit, f.compare("eq", "%csi", 1))
     if kind.in_place and kind.epilogue:  # partial sums cannot stand in a C that has other strides
         partial_in_c = f.compare("eq", "%csc", 1)
-    few = f.both(f.compare("sle", "%m", 2 * top), f.compare("eq", "%csb", 1)) if bm == acc else "false"
+    direct = bm == acc and kind.b not in DROPPED  # what is converted on the way is packed
+    few = f.both(f.compare("sle", "%m", 2 * top), f.compare("eq", "%csb", 1)) if direct else "false"
 
     def in_place(width):  # few rows would not repay the packing of B: read whole panels of it where they are
-        return f.both(few, f.compare("eq", width, nr)) if bm == acc else "false"
+        return f.both(few, f.compare("eq", width, nr)) if direct else "false"
 
     def b_at(k, n):
         return f.at(bm, "%b", f.add(f.mul(k, "%rsb"), f.mul(n, "%csb")))

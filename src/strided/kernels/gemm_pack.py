@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .gemm_text import SIZES, TYPES, Function, vector
+from .gemm_text import DROPPED, SIZES, TYPES, Function, vector
 
 GROUP = 4  # panels of B that are packed together
 
@@ -39,6 +39,11 @@ class Kind(NamedTuple):
     @property
     def acc(self) -> str:
         return TYPES[self.c][1]
+
+    @property
+    def own(self) -> str:
+        """How float32 sums are read that become operands of a further product (attention): rounded like the others where these are."""
+        return self.a if self.a in DROPPED else "float32"
 
     @property
     def in_place(self) -> bool:

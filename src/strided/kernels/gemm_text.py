@@ -15,7 +15,9 @@ TYPES = {
     "int8": ("i8", "i32"), "uint8": ("i8", "i32"), "int16": ("i16", "i32"), "int32": ("i32", "i32"), "int64": ("i64", "i64"),
     "bool": ("i8", "i32"), "uint16": ("i16", "i32"), "uint32": ("i32", "i32"), "uint64": ("i64", "i64"),
     **dict.fromkeys(ENCODINGS, ("i8", "float")), **dict.fromkeys(SMALL_INTS, ("i8", "i32")),
+    "float32_tf32": ("float", "float"), "float32_bf16": ("float", "float"),  # float32 in memory, rounded when it is read (precision.py)
 }  # fmt: skip
+DROPPED = {"float32_tf32": 13, "float32_bf16": 16}  # bits of float32's mantissa that are rounded away
 SIZES = {"float": 4, "double": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
 SUFFIX = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
 
@@ -197,6 +199,8 @@ class Function:
     def decode(self, dtype: str, value, lanes: int, native_half: bool):
         """Memory -> accumulator type. 16-bit floats become float32 exactly; small integers are widened."""
         memory, wide = TYPES[dtype]
+        if dtype in DROPPED:
+            return self._rounded(value, lanes, DROPPED[dtype])
         if memory == wide:
             return value
         if dtype == "bfloat16":
@@ -229,6 +233,17 @@ class Function:
             high = self.op(f"shl {vector(wide, lanes)} {value}, {self.constant('i32', unused, lanes)}")
             value = self.op(f"{'ashr' if SMALL_INTS[dtype].is_signed else 'lshr'} {vector(wide, lanes)} {high}, {self.constant('i32', unused, lanes)}")
         return self.op(f"trunc {vector(wide, lanes)} {value} to {vector(memory, lanes)}")
+
+    def _rounded(self, value, lanes, dropped):
+        """float32 to nearest even without its last `dropped` bits of mantissa, by carrying into the kept ones. Infinities stay, NaN stays NaN."""
+        i32, f32 = vector("i32", lanes), vector("float", lanes)
+        const = lambda v: self.constant("i32", v, lanes)
+        bits = self.op(f"bitcast {f32} {value} to {i32}")
+        odd = self.op(f"and {i32} {self.op(f'lshr {i32} {bits}, {const(dropped)}')}, {const(1)}")
+        up = self.op(f"add {i32} {bits}, {self.op(f'add {i32} {odd}, {const((1 << dropped - 1) - 1)}')}")
+        kept = self.op(f"bitcast {i32} {self.op(f'and {i32} {up}, {const(-1 << dropped)}')} to {f32}")
+        nan = self.op(f"fcmp uno {f32} {value}, {value}")
+        return self.op(f"select {vector('i1', lanes)} {nan}, {f32} {value}, {f32} {kept}")
 
     def _encode_bfloat(self, value, lanes):
         i32, f32, i16 = vector("i32", lanes), vector("float", lanes), vector("i16", lanes)

@@ -7,9 +7,10 @@ from __future__ import annotations
 from ..layout import collapse
 from . import gemm_ir, gemv_ir, jit, native
 from .gemm_pack import Kind, Tile
-from .gemm_text import SIZES, TYPES
+from .gemm_text import DROPPED, SIZES, TYPES
+from .precision import operand
 
-DTYPES = frozenset(TYPES)
+DTYPES = frozenset(TYPES) - DROPPED.keys()
 THREAD_GRAIN = 1 << 19  # multiply-adds a part should have at least: some microseconds, what waking a thread costs
 READ_GRAIN = 1 << 16  # the same where reading the matrix is the cost, in elements
 FEW = {"dot": 32, "axpy": 3}  # up to so many rows (or columns) of C the other operand is read in place instead of packed, by what is contiguous in it,
@@ -21,15 +22,15 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
     """Descriptor of c [*, m, n] = a [*, m, k] @ b [*, k, n], or alpha * (a @ b) (scale), or alpha * (a @ b) + beta * added.
 
     Every operand is (dtype, Layout); batch dimensions come broadcast to one shape (stride 0 where expanded), `added` broadcast to c's shape. Any
-    strides are read in place. Operands share one dtype of `DTYPES`; 16-bit floats are summed in float32 and rounded once, integers wrap.
+    strides are read in place. Operands share one dtype of `DTYPES`; float32 ones are rounded as they are read in the modes of precision.py; 16-bit floats are summed in float32 and rounded once, integers wrap.
     c must not overlap the inputs. Slots: addresses of c, a, b (, added), then alpha (, beta): floats for floating products, ints for integer ones.
     """
     (c_type, c_layout), (a_type, a_layout), (b_type, b_layout) = c, a, b
     i_type, i_layout = added if added is not None else (c_type, None)
-    names = tuple(t.name for t in (a_type, b_type, c_type, i_type))
+    names = (operand(a_type.name), operand(b_type.name), c_type.name, i_type.name)
     for name in names:
         if name not in TYPES:
-            raise NotImplementedError(f"matmul has no kernel for {name}; convert the operands to one of {', '.join(sorted(TYPES))}")
+            raise NotImplementedError(f"matmul has no kernel for {name}; convert the operands to one of {', '.join(sorted(DTYPES))}")
     if len({TYPES[name][1] for name in names}) > 1:
         raise NotImplementedError(f"matmul cannot mix {', '.join(sorted(set(names)))}; convert the operands to one dtype")
     problem = _Problem(c_layout, a_layout, b_layout, i_layout)
