@@ -58,6 +58,10 @@ class Crossing:
             return self.tensors[id(value)]
         if isinstance(value, torch.device):
             return str(value)
+        if isinstance(value, torch.nn.Module):  # a distance, say: without parameters
+            return getattr(strided.nn, type(value).__name__)()
+        if getattr(value, "__module__", None) == "torch.nn.functional":
+            return getattr(strided.nn.functional, value.__name__)
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
             return getattr(strided, str(value).rpartition(".")[2])
         if isinstance(value, torch.Size):

@@ -52,6 +52,7 @@ class Program:
         self.leaves = [t for t in tensors_in(library, given) if t.requires_grad]
 
     def outputs(self, *leaves):
+        """What gradcheck calls: the results with gradients."""
         replaced = {id(old): new for old, new in zip(self.leaves, leaves)}
         (first, *rest), options = self.rebuilt(self.given, replaced)
         result = self.speaking(self.op.gradcheck_wrapper)(self.function, first, *rest, **options)
@@ -84,30 +85,32 @@ class Program:
         outputs = self.outputs(*self.leaves)
         if not outputs:
             return None
-        like = lambda t: library.from_numpy(numbers(random, t)).reshape(tuple(t.shape))
+        like = lambda t: library.from_numpy(numbers(random, t)).reshape(tuple(t.shape)).to(t.dtype)
         seeds = [like(out).requires_grad_() for out in outputs]
         first = library.autograd.grad(outputs, self.leaves, seeds, create_graph=True, allow_unused=True)
         found = [array(g, x) for g, x in zip(first, self.leaves)]
         weights = [like(x) for x in self.leaves]  # all are drawn, so that one gradient that is None does not move the others' numbers
         linear = [(g, w) for g, w in zip(first, weights) if g is not None and g.requires_grad]
-        if linear:
-            second = library.autograd.grad([g for g, _ in linear], [*self.leaves, *seeds], [w for _, w in linear], allow_unused=True)
-            found += [array(g, x) for g, x in zip(second, [*self.leaves, *seeds])]
-        return found
+        inputs = [*self.leaves, *seeds]
+        second = library.autograd.grad([g for g, _ in linear], inputs, [w for _, w in linear], allow_unused=True) if linear else [None] * len(inputs)
+        return found + [array(g, x) for g, x in zip(second, inputs)]
 
 
 def numbers(random, t):
     values = random.standard_normal(tuple(t.shape))
     if "complex" in str(t.dtype):
         values = values + 1j * random.standard_normal(tuple(t.shape))
-    return np.asarray(values, dtype=str(t.dtype).rpartition(".")[2])
+    return np.asarray(values, dtype=str(t.dtype).rpartition(".")[2].replace("bfloat16", "float32"))
 
 
 def array(gradient, like):
     """The gradient's values; zeros where there is none."""
     if gradient is None:
         return np.zeros(tuple(like.shape))
-    return gradient.detach().resolve_conj().resolve_neg().numpy() if "complex" in str(gradient.dtype) else gradient.detach().numpy()
+    gradient = gradient.detach()
+    if "complex" in str(gradient.dtype):
+        return gradient.resolve_conj().resolve_neg().numpy()
+    return (gradient.float() if "bfloat16" in str(gradient.dtype) else gradient).numpy()
 
 
 def program_there(op, sample):
@@ -116,7 +119,8 @@ def program_there(op, sample):
 
 def program_here(op, sample):
     crossing = Crossing()
-    return Program(strided, op, function_of(op), sample, (crossing([sample.input, *sample.args]), crossing(sample.kwargs)))
+    function = (lambda x: x.clone().zero_()) if op.name == "zero_" else function_of(op)
+    return Program(strided, op, function, sample, (crossing([sample.input, *sample.args]), crossing(sample.kwargs)))
 
 
 def compare(op, sample):
@@ -131,23 +135,39 @@ def compare(op, sample):
     if got is None:
         return "no output requires grad"
     if len(got) != len(expected):
-        return f"{len(got)} derivatives, PyTorch has {len(expected)}: a gradient has no history, or one too many"
+        return f"{len(got)} derivatives, PyTorch has {len(expected)}"
+    rtol = 1e-6 if min(want.dtype.itemsize for want in expected) >= 8 else 1e-2
     for place, (want, have) in enumerate(zip(expected, got)):
-        if not np.allclose(have, want, rtol=1e-6, atol=1e-8 * max(1.0, abs(want[np.isfinite(want)]).max(initial=0)), equal_nan=True):
+        if not np.allclose(have, want, rtol=rtol, atol=rtol / 100 * max(1.0, abs(want[np.isfinite(want)]).max(initial=0)), equal_nan=True):
             return f"derivative {place} of {len(expected)} is off by {np.nanmax(abs(have - want))}"
     return ""
 
 
-def check(op, sample, fast=True):
-    """This library's gradgradcheck (or gradcheck) on its own: "" or what it found."""
-    program = program_here(op, sample)
+def passes(op, program, name, fast):
+    """ "" or what a library's own gradcheck (or gradgradcheck) finds."""
     options = {"fast_mode": fast, "check_undefined_grad": False, "nondet_tol": max(op.gradcheck_nondet_tol, 1e-12)}
-    for checked in (strided.autograd.gradcheck, strided.autograd.gradgradcheck):
-        try:
-            checked(program.outputs, tuple(program.leaves), **options)
-        except GradcheckError as error:
-            return f"{checked.__name__}: {first_line(error)}"
+    try:
+        getattr(program.library.autograd, name)(program.outputs, tuple(program.leaves), **options)
+    except (GradcheckError if program.library is strided else RuntimeError) as error:  # PyTorch's check fails otherwise, too, as for casts
+        return f"{name}: {first_line(error)}"
     return ""
+
+
+def judge(op, sample, fast=True):
+    """ "" for a sample that passes, else why it does not, None for one that PyTorch has no derivatives of.
+
+    PyTorch's own check may fail where it differs (a derivative that it has wrong) or where differences do (at a kink, below double precision).
+    """
+    text = compare(op, sample)
+    if text is None:
+        return None
+    checks = [name for name in ("gradcheck", "gradgradcheck") if text or passes(op, program_here(op, sample), name, fast)]
+    if not checks:
+        return ""
+    there = [passes(op, program_there(op, sample), name, fast) for name in checks]
+    if text:
+        return "" if any(there) and not any(passes(op, program_here(op, sample), name, fast) for name in checks) else text
+    return "" if all(there) else passes(op, program_here(op, sample), checks[0], fast)
 
 
 def first_line(error):
@@ -163,12 +183,13 @@ def rows(names=(), limit=None, fast=True):
         for sample in op.sample_inputs("cpu", torch.float64, requires_grad=True):
             if taken == limit:
                 break
+            if sample.kwargs.get("dropout_p"):
+                continue
             try:
-                text = compare(op, sample)
+                text = judge(op, sample, fast)
                 if text is None:
                     continue
                 taken += 1
-                text = text or check(op, sample, fast)
             except Exception as error:
                 text = f"{type(error).__name__}: {first_line(error)}"
             good += not text

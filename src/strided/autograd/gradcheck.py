@@ -19,6 +19,11 @@ def _tensors(value) -> tuple:
     return (value,) if isinstance(value, Tensor) else tuple(value)
 
 
+def _inexact(results) -> list[Tensor]:
+    """The results that could have gradients."""
+    return [t for t in _tensors(results) if isinstance(t, Tensor) and (t.dtype.is_floating_point or t.dtype.is_complex)]
+
+
 def _differentiable(t) -> bool:
     return isinstance(t, Tensor) and graph.requires_grad(t)
 
@@ -74,11 +79,13 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol, check_undefined, fast) -> 
                     f"The {place}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
                     "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
                 )
-    outputs = [out for out in _tensors(func(*inputs)) if _differentiable(out)]
-    if not outputs:
+    outputs = _inexact(func(*inputs))
+    if not any(map(_differentiable, outputs)):
         _expect_zero(func, inputs, variables, eps)
         return
     for o, out in enumerate(outputs):
+        if not _differentiable(out):
+            continue
         if fast:
             _check_directions(func, inputs, variables, o, out, eps, atol, rtol)
             continue
@@ -115,7 +122,7 @@ def _flat(t: Tensor):
 
 def _output(func, inputs, place: int):
     """The real numbers of output `place`, with grad mode on: func may take gradients itself."""
-    return _flat([out for out in _tensors(func(*inputs)) if isinstance(out, Tensor) and (out.dtype.is_floating_point or out.dtype.is_complex)][place])
+    return _flat(_inexact(func(*inputs))[place])
 
 
 def _numerical(func, inputs, variables, place: int, eps: float) -> list:
@@ -200,11 +207,10 @@ def _compare(analytical, numerical, i: int, o: int, atol: float, rtol: float) ->
 
 
 def _expect_zero(func, inputs, variables, eps) -> None:
-    for place, out in enumerate(_tensors(func(*inputs))):
-        if isinstance(out, Tensor) and (out.dtype.is_floating_point or out.dtype.is_complex):
-            for array in _numerical(func, inputs, variables, place, eps):
-                if array.any():
-                    raise GradcheckError("Numerical gradient for function expected to be zero")
+    for place in range(len(_inexact(func(*inputs)))):
+        for array in _numerical(func, inputs, variables, place, eps):
+            if array.any():
+                raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
 def _check_zero_gradient(func, inputs, variables) -> None:
