@@ -144,7 +144,7 @@ def test_errors():
         (lambda: SGD([p], lr=-1), ValueError, "Invalid learning rate: -1"),
         (lambda: Adam([p], betas=(1.0, 0.9)), ValueError, "Invalid beta parameter at index 0: 1.0"),
         (lambda: SGD([p], nesterov=True), ValueError, "Nesterov momentum requires a momentum and zero dampening"),
-        (lambda: SGD([p], differentiable=True), NotImplementedError, "differentiable=True is not supported"),
+        (lambda: SGD([p], differentiable=True, fused=True), RuntimeError, "`fused` does not support `differentiable`"),
     ):
         with pytest.raises(kind, match=text):
             make()

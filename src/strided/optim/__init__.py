@@ -3,6 +3,7 @@ from ..refused import missing as _missing
 from . import lr_scheduler, optimizer
 from .adam import Adam, AdamW
 from .adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
+from .lbfgs import LBFGS
 from .matrix import Adafactor, Muon
 from .optimizer import Optimizer
 from .sgd import SGD
@@ -10,6 +11,7 @@ from .signs import ASGD, Rprop
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adafactor",

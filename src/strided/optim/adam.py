@@ -1,11 +1,9 @@
 """Adam and AdamW."""
-import math
-
 from .. import ops
-from ..kernels import expr as E
-from .fused import fused_update
-from .optimizer import Optimizer, check
-from .sgd import decayed, refuse_differentiable
+from ..tensor import Tensor
+from .fused import fused_update, maximum, sqrt
+from .optimizer import Optimizer, check, check_kinds, check_lr, rate
+from .sgd import decayed
 
 
 class Adam(Optimizer):
@@ -30,11 +28,12 @@ class Adam(Optimizer):
         fused=None,
         decoupled_weight_decay=False,
     ):
-        check("learning rate", lr, lr >= 0.0)
+        check_lr(lr, foreach, capturable)
         check("epsilon value", eps, eps >= 0.0)
         check_betas(betas)
         check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        refuse_differentiable(differentiable)
+        betas = _plain_betas(betas, foreach, capturable)
+        check_kinds(foreach, fused, differentiable)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -58,9 +57,10 @@ class Adam(Optimizer):
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = ops.zeros_like(p)
         state["step"] += 1
-        step = state["step"].item()
+        # PyTorch computes a recorded step's corrections in the count's own dtype, float32, and its results show it.
+        step = state["step"].clone() if group["differentiable"] else state["step"].item()
         beta1, beta2 = (float(b) for b in group["betas"])
-        lr, decay = float(group["lr"]), group["weight_decay"]
+        lr, decay = rate(group), group["weight_decay"]
         decoupled = group["decoupled_weight_decay"]
         numbers = (
             decay,
@@ -69,7 +69,7 @@ class Adam(Optimizer):
             beta2,
             1 - beta2,
             lr / (1 - beta1**step),
-            math.sqrt(1 - beta2**step),
+            (1 - beta2**step) ** 0.5,
             group["eps"],
         )
         tensors = (p, state["exp_avg"], state["exp_avg_sq"])
@@ -87,7 +87,7 @@ def _moments(mean, square, g, new1, old2, new2):
 
 
 def _moved(p, mean, square, rate, correction, eps):
-    return p - rate * (mean / (E.sqrt(square) / correction + eps))
+    return p - rate * (mean / (sqrt(square) / correction + eps))
 
 
 @fused_update("adam_", 3, 4, 8)
@@ -99,7 +99,7 @@ def adam(p, mean, square, g, decay, keep, new1, old2, new2, rate, correction, ep
 @fused_update("adam_amsgrad_", 4, 5, 8)
 def adam_amsgrad(p, mean, square, largest, g, decay, keep, new1, old2, new2, rate, correction, eps, maximize, decays, shrinks):
     mean, square = _moments(mean, square, decayed(p, g, decay, maximize, decays), new1, old2, new2)
-    largest = E.maximum(largest, square)
+    largest = maximum(largest, square)
     return _moved(p * keep if shrinks else p, mean, largest, rate, correction, eps), mean, square, largest
 
 
@@ -140,3 +140,16 @@ class AdamW(Adam):
 def check_betas(betas):
     for i, beta in enumerate(betas):
         check(f"beta parameter at index {i}", beta, 0.0 <= beta < 1.0)
+
+
+def _plain_betas(betas, foreach, capturable):
+    """Both betas, which may be tensors of one element, as they were given."""
+    kinds = [isinstance(b, Tensor) for b in betas]
+    if not (all(kinds) or all(isinstance(b, float) for b in betas)):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, b in enumerate(betas):
+        if isinstance(b, Tensor):
+            if foreach and not capturable:
+                raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+            check("beta", b, b.numel() == 1, f"Tensor betas[{i}] must be 1-element")
+    return tuple(b.item() if isinstance(b, Tensor) else b for b in betas)

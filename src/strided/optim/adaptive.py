@@ -1,27 +1,29 @@
 """The other adaptive rules: RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam."""
+import functools
 import math
 
 from .. import ops
 from .adam import check_betas
-from .optimizer import Optimizer, check
-from .sgd import refuse_differentiable
+from .fused import absolute, fused_update, maximum, sqrt
+from .optimizer import Optimizer, check, check_kinds, check_lr, rate
+from .sgd import decayed
 
 
-def _common(lr, eps, weight_decay, differentiable):
-    check("learning rate", lr, lr >= 0.0)
+def _common(lr, eps, weight_decay):
+    check_lr(lr)
     check("epsilon value", eps, eps >= 0.0)
     check("weight_decay value", weight_decay, weight_decay >= 0.0)
-    refuse_differentiable(differentiable)
 
 
-def _decayed(group, p, grad):
-    """The gradient after `maximize` and (coupled) weight decay."""
-    if group["maximize"]:
-        grad = -grad
-    decay = group["weight_decay"]
-    if decay and not group.get("decoupled_weight_decay"):
-        grad = grad.add(p, alpha=decay)
-    return grad
+def _choices(group):
+    """Which parts of a formula a group asks for."""
+    decay, decoupled = bool(group["weight_decay"]), bool(group.get("decoupled_weight_decay"))
+    return {"maximize": bool(group["maximize"]), "decays": decay and not decoupled}
+
+
+def _kept(group, lr):
+    """What decoupled weight decay leaves of a parameter."""
+    return 1 - lr * group["weight_decay"] if group["decoupled_weight_decay"] and group["weight_decay"] else 1.0
 
 
 def _count(state):
@@ -47,7 +49,7 @@ class RMSprop(Optimizer):
         maximize=False,
         differentiable=False,
     ):
-        _common(lr, eps, weight_decay, differentiable)
+        _common(lr, eps, weight_decay)
         check("momentum value", momentum, momentum >= 0.0)
         check("alpha value", alpha, alpha >= 0.0)
         defaults = {
@@ -65,26 +67,43 @@ class RMSprop(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, group, p, grad, state):
-        alpha, lr = group["alpha"], float(group["lr"])
+        momentum, centered = group["momentum"], bool(group["centered"])
         if not state:
             state["step"] = ops.tensor(0.0)
             state["square_avg"] = ops.zeros_like(p)
-            if group["momentum"] > 0:
+            if momentum > 0:
                 state["momentum_buffer"] = ops.zeros_like(p)
-            if group["centered"]:
+            if centered:
                 state["grad_avg"] = ops.zeros_like(p)
         state["step"] += 1
-        grad = _decayed(group, p, grad)
-        square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-        if group["centered"]:
-            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            square = square.addcmul(mean, mean, value=-1)
-        denominator = square.sqrt().add_(group["eps"])
-        if group["momentum"] > 0:
-            buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, denominator)
-            p.add_(buffer, alpha=-lr)
-        else:
-            p.addcdiv_(grad, denominator, value=-lr)
+        kept = [state[name] for name, used in (("square_avg", True), ("grad_avg", centered), ("momentum_buffer", momentum > 0)) if used]
+        numbers = group["weight_decay"], rate(group), group["alpha"], 1 - group["alpha"], group["eps"], momentum
+        _RMSPROP[centered, momentum > 0](p, *kept, grad, *numbers, **_choices(group))
+
+
+def _rmsprop(centered, buffered, p, square, *rest, maximize, decays):
+    *means, g, decay, lr, old, new, eps, momentum = rest
+    g = decayed(p, g, decay, maximize, decays)
+    square = square * old + new * g * g
+    written, variance = [square], square
+    if centered:
+        mean = means[0] + new * (g - means[0])
+        written.append(mean)
+        variance = square - mean * mean
+    step = g / (sqrt(variance) + eps)
+    if buffered:
+        step = means[-1] * momentum + step
+        written.append(step)
+    return p - lr * step, *written
+
+
+_RMSPROP = {
+    (centered, buffered): fused_update(
+        "rmsprop_" + "centered_" * centered + "momentum_" * buffered, 2 + centered + buffered, 3 + centered + buffered, 6
+    )(functools.partial(_rmsprop, centered, buffered))
+    for centered in (False, True)
+    for buffered in (False, True)
+}
 
 
 class Adagrad(Optimizer):
@@ -104,7 +123,8 @@ class Adagrad(Optimizer):
         differentiable=False,
         fused=None,
     ):
-        _common(lr, eps, weight_decay, differentiable)
+        check_kinds(foreach, fused, differentiable)
+        _common(lr, eps, weight_decay)
         check("lr_decay value", lr_decay, lr_decay >= 0.0)
         check("initial_accumulator_value value", initial_accumulator_value, initial_accumulator_value >= 0.0)
         defaults = {
@@ -129,11 +149,18 @@ class Adagrad(Optimizer):
         """Nothing to do: state is shared where processes fork."""
 
     def _update(self, group, p, grad, state):
-        step = _count(state)
-        grad = _decayed(group, p, grad)
-        lr = float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
-        total = state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-lr)
+        state["step"] += 1
+        step = state["step"].item()
+        lr = rate(group) / (1 + (step - 1) * group["lr_decay"])
+        total = state["sum"]
+        adagrad(p, ops.view_as_real(total) if total.is_complex() else total, grad, group["weight_decay"], lr, group["eps"], **_choices(group))
+
+
+@fused_update("adagrad_", 2, 3, 3)
+def adagrad(p, total, g, decay, lr, eps, maximize, decays):
+    g = decayed(p, g, decay, maximize, decays)
+    total = total + g * g
+    return p - lr * (g / (sqrt(total) + eps)), total
 
 
 class Adadelta(Optimizer):
@@ -152,7 +179,7 @@ class Adadelta(Optimizer):
         maximize=False,
         differentiable=False,
     ):
-        _common(lr, eps, weight_decay, differentiable)
+        _common(lr, eps, weight_decay)
         check("rho value", rho, 0.0 <= rho <= 1.0)
         defaults = {
             "lr": lr,
@@ -167,17 +194,21 @@ class Adadelta(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, group, p, grad, state):
-        rho, eps = group["rho"], group["eps"]
         if not state:
             state["step"] = ops.tensor(0.0)
             state["square_avg"] = ops.zeros_like(p)
             state["acc_delta"] = ops.zeros_like(p)
         state["step"] += 1
-        grad = _decayed(group, p, grad)
-        square = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = state["acc_delta"].add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
-        state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        p.add_(delta, alpha=-float(group["lr"]))
+        numbers = group["weight_decay"], rate(group), group["rho"], 1 - group["rho"], group["eps"]
+        adadelta(p, state["square_avg"], state["acc_delta"], grad, *numbers, **_choices(group))
+
+
+@fused_update("adadelta_", 3, 4, 5)
+def adadelta(p, square, moved, g, decay, lr, old, new, eps, maximize, decays):
+    g = decayed(p, g, decay, maximize, decays)
+    square = square * old + new * g * g
+    delta = sqrt(moved + eps) / sqrt(square + eps) * g
+    return p - lr * delta, square, moved * old + new * delta * delta
 
 
 class Adamax(Optimizer):
@@ -196,7 +227,7 @@ class Adamax(Optimizer):
         differentiable=False,
         capturable=False,
     ):
-        _common(lr, eps, weight_decay, differentiable)
+        _common(lr, eps, weight_decay)
         check_betas(betas)
         defaults = {
             "lr": lr,
@@ -217,11 +248,16 @@ class Adamax(Optimizer):
             state["exp_avg"] = ops.zeros_like(p)
             state["exp_inf"] = ops.zeros_like(p)
         step = _count(state)
-        grad = _decayed(group, p, grad)
-        state["exp_avg"].lerp_(grad, 1 - beta1)
-        largest = state["exp_inf"]
-        largest.copy_(ops.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        p.addcdiv_(state["exp_avg"], largest, value=-float(group["lr"]) / (1 - beta1**step))
+        numbers = group["weight_decay"], rate(group) / (1 - beta1**step), 1 - beta1, beta2, group["eps"]
+        adamax(p, state["exp_avg"], state["exp_inf"], grad, *numbers, **_choices(group))
+
+
+@fused_update("adamax_", 3, 4, 5)
+def adamax(p, mean, largest, g, decay, lr, new1, old2, eps, maximize, decays):
+    g = decayed(p, g, decay, maximize, decays)
+    mean = mean + new1 * (g - mean)
+    largest = maximum(largest * old2, absolute(g) + eps)
+    return p - lr * (mean / largest), mean, largest
 
 
 class NAdam(Optimizer):
@@ -242,7 +278,7 @@ class NAdam(Optimizer):
         capturable=False,
         differentiable=False,
     ):
-        _common(lr, eps, weight_decay, differentiable)
+        _common(lr, eps, weight_decay)
         check_betas(betas)
         check("momentum_decay value", momentum_decay, momentum_decay >= 0.0)
         defaults = {
@@ -261,25 +297,28 @@ class NAdam(Optimizer):
 
     def _update(self, group, p, grad, state):
         beta1, beta2 = group["betas"]
-        lr = float(group["lr"])
+        lr = rate(group)
         if not state:
             state["step"] = ops.tensor(0.0)
             state["mu_product"] = ops.tensor(1.0)
             state["exp_avg"] = ops.zeros_like(p)
             state["exp_avg_sq"] = ops.zeros_like(p)
         step = _count(state)
-        grad = _decayed(group, p, grad)
-        if group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * group["weight_decay"])
         mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
         mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * group["momentum_decay"]))
         state["mu_product"] *= mu
         product = state["mu_product"].item()
-        state["exp_avg"].lerp_(grad, 1 - beta1)
-        state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denominator = state["exp_avg_sq"].div(1 - beta2**step).sqrt_().add_(group["eps"])
-        p.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))
-        p.addcdiv_(state["exp_avg"], denominator, value=-lr * mu_next / (1.0 - product * mu_next))
+        rates = lr * (1.0 - mu) / (1.0 - product), lr * mu_next / (1.0 - product * mu_next)  # of the gradient and of its mean
+        numbers = group["weight_decay"], _kept(group, lr), 1 - beta1, beta2, 1 - beta2, *rates, 1 - beta2**step, group["eps"]
+        nadam(p, state["exp_avg"], state["exp_avg_sq"], grad, *numbers, **_choices(group))
+
+
+@fused_update("nadam_", 3, 4, 9)
+def nadam(p, mean, square, g, decay, keep, new1, old2, new2, rate_now, rate_mean, correction, eps, maximize, decays):
+    g = decayed(p, g, decay, maximize, decays)
+    mean, square = mean + new1 * (g - mean), square * old2 + new2 * g * g
+    scale = sqrt(square / correction) + eps
+    return p * keep - rate_now * (g / scale) - rate_mean * (mean / scale), mean, square
 
 
 class RAdam(Optimizer):
@@ -299,7 +338,7 @@ class RAdam(Optimizer):
         capturable=False,
         differentiable=False,
     ):
-        _common(lr, eps, weight_decay, differentiable)
+        _common(lr, eps, weight_decay)
         check_betas(betas)
         defaults = {
             "lr": lr,
@@ -316,25 +355,25 @@ class RAdam(Optimizer):
 
     def _update(self, group, p, grad, state):
         beta1, beta2 = group["betas"]
-        lr = float(group["lr"])
+        lr = rate(group)
         if not state:
             state["step"] = ops.tensor(0.0)
             state["exp_avg"] = ops.zeros_like(p)
             state["exp_avg_sq"] = ops.zeros_like(p)
         step = _count(state)
-        grad = _decayed(group, p, grad)
-        if group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * group["weight_decay"])
-        state["exp_avg"].lerp_(grad, 1 - beta1)
-        state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         correction1, correction2 = 1 - beta1**step, 1 - beta2**step
-        mean = state["exp_avg"] / correction1
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * step * beta2**step / correction2
-        if length > 5.0:
+        speed, adapts = lr / correction1, length > 5.0
+        if adapts:
             top = (length - 4) * (length - 2) * longest
-            rectified = math.sqrt(top / ((longest - 4) * (longest - 2) * length))
-            adaptive = math.sqrt(correction2) / state["exp_avg_sq"].sqrt().add_(group["eps"])
-            p.add_(mean * lr * adaptive * rectified, alpha=-1.0)
-        else:
-            p.add_(mean * lr, alpha=-1.0)
+            speed = speed * math.sqrt(correction2) * math.sqrt(top / ((longest - 4) * (longest - 2) * length))
+        numbers = group["weight_decay"], _kept(group, lr), 1 - beta1, beta2, 1 - beta2, speed, group["eps"]
+        radam(p, state["exp_avg"], state["exp_avg_sq"], grad, *numbers, **_choices(group), adapts=adapts)
+
+
+@fused_update("radam_", 3, 4, 7)
+def radam(p, mean, square, g, decay, keep, new1, old2, new2, speed, eps, maximize, decays, adapts):
+    g = decayed(p, g, decay, maximize, decays)
+    mean, square = mean + new1 * (g - mean), square * old2 + new2 * g * g
+    return p * keep - speed * (mean / (sqrt(square) + eps) if adapts else mean), mean, square

@@ -3,7 +3,7 @@ import math
 
 from .. import ops
 from ..dtypes import bfloat16, finfo
-from .optimizer import Optimizer, check
+from .optimizer import Optimizer, check, one_rate, refuse_complex
 
 
 class Muon(Optimizer):
@@ -24,6 +24,7 @@ class Muon(Optimizer):
         ns_steps=5,
         adjust_lr_fn=None,
     ):
+        one_rate(lr)
         check("learning rate", lr, lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
         check("momentum", momentum, momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
         check("weight decay", weight_decay, weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
@@ -45,6 +46,7 @@ class Muon(Optimizer):
                 raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
     def _update(self, group, p, grad, state):
+        refuse_complex(self, group)
         lr, momentum = float(group["lr"]), group["momentum"]
         if not state:
             state["momentum_buffer"] = ops.zeros_like(grad)
@@ -91,6 +93,7 @@ class Adafactor(Optimizer):
         foreach=None,
         maximize=False,
     ):
+        one_rate(lr)
         check("learning rate", lr, lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
         check("beta2_decay", beta2_decay, beta2_decay <= 0.0, f"beta2_decay should be <= 0 but is: {beta2_decay}")
         check("eps", eps, eps[0] is None or eps[0] >= 0.0, f"epsilon1 should be >= 0 but is: {eps[0]}")
@@ -109,6 +112,7 @@ class Adafactor(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, group, p, grad, state):
+        refuse_complex(self, group)
         if group["maximize"]:
             grad = -grad
         if not state:

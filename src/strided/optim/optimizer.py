@@ -5,7 +5,7 @@ import functools
 import itertools
 import warnings
 
-from ..autograd.modes import enable_grad, no_grad
+from ..autograd.modes import enable_grad, set_grad_enabled
 from ..nn.hooks import HookTable, _add
 from ..nn.parameter import typename
 from ..tensor import Tensor
@@ -99,6 +99,11 @@ class Optimizer:
             param_group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
         param_group["params"] = params
+        if self.param_groups:
+            have = "param_names" in self.param_groups[0]
+            if have != bool(named):
+                what = "without names to the optimizer" if have else "with names to the optimizer"
+                raise ValueError(f"all optimizer param groups should be with/without names. cannot add param group {what}")
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
@@ -139,12 +144,12 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
                         state = self.state[p]
-                        self._update(group, p, p.grad, state)
+                        self._update(group, *_as_real(p, p.grad), state)
                         if not state:  # a rule that keeps nothing leaves no empty entry behind
                             del self.state[p]
         return loss
@@ -243,6 +248,15 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+def _as_real(p, grad):
+    """Parameter and gradient; complex ones as pairs of their parts, which rules then treat as any other numbers."""
+    if p.is_complex():
+        from ..ops import view_as_real
+
+        return view_as_real(p), view_as_real(grad)
+    return p, grad
+
+
 def _cast(key, value, p):
     """A saved state value for parameter p: tensors take its dtype and device, except the step count."""
     if isinstance(value, Tensor):
@@ -257,3 +271,36 @@ def check(name, value, good, text=None):
     """Raises PyTorch's ValueError for an option out of its range."""
     if not good:
         raise ValueError(f"Invalid {name}: {value}" if text is None else text)
+
+
+def check_lr(lr, foreach=None, capturable=False):
+    """Raises PyTorch's ValueError for a learning rate that is negative, or a tensor that cannot be one."""
+    if isinstance(lr, Tensor):
+        if foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+    one_rate(lr)
+    check("learning rate", lr, lr >= 0.0)
+
+
+def one_rate(lr):
+    check("learning rate", lr, not isinstance(lr, Tensor) or lr.numel() == 1, "Tensor lr must be 1-element")
+
+
+def refuse_complex(optimizer, group):
+    """For rules that have no meaning for complex numbers."""
+    if any(p.is_complex() for p in group["params"]):
+        raise RuntimeError(f"{type(optimizer).__name__} does not support complex parameters")
+
+
+def check_kinds(foreach, fused, differentiable):
+    """Raises PyTorch's RuntimeError for ways of stepping that exclude each other. (Here every rule is one kernel a parameter whichever is asked for.)"""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def rate(group):
+    """A group's learning rate: a number, or the tensor itself where a step is differentiated through."""
+    lr = group["lr"]
+    return lr if group.get("differentiable") and isinstance(lr, Tensor) else float(lr)

@@ -1,7 +1,7 @@
 """Stochastic gradient descent with momentum."""
 from .. import ops
 from .fused import fused_update
-from .optimizer import Optimizer, check
+from .optimizer import Optimizer, check, check_kinds, check_lr, rate
 
 
 class SGD(Optimizer):
@@ -24,12 +24,12 @@ class SGD(Optimizer):
         differentiable=False,
         fused=None,
     ):
-        check("learning rate", lr, lr >= 0.0)
+        check_lr(lr)
         check("momentum value", momentum, momentum >= 0.0)
         check("weight_decay value", weight_decay, weight_decay >= 0.0)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        refuse_differentiable(differentiable)
+        check_kinds(foreach, fused, differentiable)
         defaults = {
             "lr": lr,
             "momentum": momentum,
@@ -45,13 +45,16 @@ class SGD(Optimizer):
 
     def _update(self, group, p, grad, state):
         momentum, maximize, decay = group["momentum"], group["maximize"], group["weight_decay"]
-        numbers = float(group["lr"]), float(decay)
+        numbers = rate(group), float(decay)
         if not momentum:
             sgd(p, grad, *numbers, maximize=bool(maximize), decays=decay != 0)
             return
         buffer = state.get("momentum_buffer")
         keep, take = (momentum, 1.0 - group["dampening"]) if buffer is not None else (0.0, 1.0)  # the first buffer is the gradient
-        if buffer is None:
+        if buffer is None and group["differentiable"]:  # PyTorch takes the first buffer out of the graph
+            keep, take = 1.0, 0.0
+            buffer = state["momentum_buffer"] = decayed(p, grad, decay, maximize, decay != 0).detach().clone()
+        elif buffer is None:
             buffer = state["momentum_buffer"] = ops.zeros_like(p)
         step = sgd_nesterov if group["nesterov"] else sgd_momentum
         step(p, buffer, grad, *numbers, momentum, keep, take, maximize=bool(maximize), decays=decay != 0, damped=take != 1)
@@ -80,9 +83,3 @@ def sgd_nesterov(p, buffer, g, lr, decay, momentum, keep, take, maximize, decays
     g = decayed(p, g, decay, maximize, decays)
     buffer = buffer * keep + (g * take if damped else g)
     return p - lr * (g + momentum * buffer), buffer
-
-
-def refuse_differentiable(differentiable):
-    """Steps are taken outside the graph."""
-    if differentiable:
-        raise NotImplementedError("differentiable=True is not supported: write the update in tensor operations to differentiate through it")

@@ -1,7 +1,8 @@
 """Rprop, whose steps follow the gradient's sign alone, and averaged SGD."""
 from .. import ops
-from .optimizer import Optimizer, check
-from .sgd import refuse_differentiable
+from .fused import clamp, fused_update, sign, where
+from .optimizer import Optimizer, check, check_lr, rate
+from .sgd import decayed
 
 
 class Rprop(Optimizer):
@@ -19,9 +20,8 @@ class Rprop(Optimizer):
         maximize=False,
         differentiable=False,
     ):
-        check("learning rate", lr, lr >= 0.0)
+        check_lr(lr)
         check("eta values", f"{etas[0]}, {etas[1]}", 0.0 < etas[0] < 1.0 < etas[1])
-        refuse_differentiable(differentiable)
         defaults = {
             "lr": lr,
             "etas": etas,
@@ -34,20 +34,21 @@ class Rprop(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, group, p, grad, state):
-        if group["maximize"]:
-            grad = -grad
         if not state:
             state["step"] = ops.tensor(0.0)
             state["prev"] = ops.zeros_like(p)
             state["step_size"] = ops.full_like(grad, float(group["lr"]))
         state["step"] += 1
-        down, up = group["etas"]
-        turn = grad * state["prev"]
-        factor = ops.where(turn > 0, up, ops.where(turn < 0, down, 1.0))
-        size = state["step_size"].mul_(factor).clamp_(*group["step_sizes"])
-        grad = grad.masked_fill(turn < 0, 0)
-        p.addcmul_(grad.sign(), size, value=-1)
-        state["prev"].copy_(grad)
+        rprop(p, state["prev"], state["step_size"], grad, *group["etas"], *group["step_sizes"], maximize=bool(group["maximize"]))
+
+
+@fused_update("rprop_", 3, 4, 4)
+def rprop(p, before, size, g, down, up, smallest, largest, maximize):
+    g = -g if maximize else g
+    turn = g * before
+    size = clamp(size * where(turn > 0, up, where(turn < 0, down, where(turn == 0, 1.0, turn))), smallest, largest)
+    g = where(turn < 0, 0.0, g)
+    return p - sign(g) * size, g, size
 
 
 class ASGD(Optimizer):
@@ -66,9 +67,8 @@ class ASGD(Optimizer):
         differentiable=False,
         capturable=False,
     ):
-        check("learning rate", lr, lr >= 0.0)
+        check_lr(lr)
         check("weight_decay value", weight_decay, weight_decay >= 0.0)
-        refuse_differentiable(differentiable)
         defaults = {
             "lr": lr,
             "lambd": lambd,
@@ -83,23 +83,22 @@ class ASGD(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, group, p, grad, state):
-        lr, lambd = float(group["lr"]), group["lambd"]
+        lr, lambd = rate(group), group["lambd"]
         if not state:
             state["step"] = ops.tensor(0.0)
-            state["eta"] = ops.tensor(lr)
+            state["eta"] = ops.tensor(float(lr))
             state["mu"] = ops.tensor(1.0)
             state["ax"] = ops.zeros_like(p)
         state["step"] += 1
         step, eta, mu = (state[name].item() for name in ("step", "eta", "mu"))
-        if group["maximize"]:
-            grad = -grad
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
-        p.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
-        average = state["ax"]
-        if mu == 1:
-            average.copy_(p)
-        else:
-            average.add_(p - average, alpha=mu)
-        state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+        numbers = group["weight_decay"], 1 - lambd * eta, eta, mu
+        asgd(p, state["ax"], grad, *numbers, maximize=bool(group["maximize"]), decays=bool(group["weight_decay"]), follows=mu == 1)
+        state["eta"] = ops.tensor(lr / (1 + lambd * lr * step) ** group["alpha"])
+        state["mu"] = ops.tensor(1 / max(1, step - group["t0"]))
+
+
+@fused_update("asgd_", 2, 3, 4)
+def asgd(p, average, g, decay, keep, eta, mu, maximize, decays, follows):
+    g = decayed(p, g, decay, maximize, decays)
+    p = p * keep - eta * g
+    return p, p if follows else average + (p - average) * mu
