@@ -88,7 +88,7 @@ def reference(name, *arrays):
         return getattr(numpy, NAMES.get(name, name))(*wide).astype(numpy.longdouble)
 
 
-ONE_OPERAND = sorted(set(mathlib.FLOAT) - mathlib.BINARY - {"erfinv", "digamma"})
+ONE_OPERAND = sorted(set(mathlib.FLOAT) - mathlib.BINARY - {"erfinv", "digamma", "trigamma"})
 
 
 @pytest.mark.parametrize("name", ONE_OPERAND)
@@ -99,7 +99,7 @@ def test_float32(name):
     assert distance[worst] <= 2, (x[worst], distance[worst])
 
 
-@pytest.mark.parametrize("name", sorted(set(mathlib.DOUBLE) - mathlib.BINARY - {"erfinv", "digamma"}))
+@pytest.mark.parametrize("name", sorted(set(mathlib.DOUBLE) - mathlib.BINARY - {"erfinv", "digamma", "trigamma"}))
 def test_float64(name):
     rng = numpy.random.default_rng(2)
     patterns = rng.integers(0, 2**64, 3000, dtype=numpy.uint64).view(numpy.float64)
@@ -133,6 +133,21 @@ def test_digamma(kind):
         assert apply("digamma", kind, x + 1) == pytest.approx(apply("digamma", kind, x) + 1 / x, abs=1e-12)
     special = apply("digamma", kind, numpy.array([0.0, -0.0, -1, math.inf, -math.inf, math.nan]))
     assert special[0] == -math.inf and special[1] == math.inf and numpy.isnan(special[[2, 4, 5]]).all() and special[3] == math.inf
+
+
+@pytest.mark.parametrize("kind", ("f32", "f64"))
+def test_trigamma(kind):
+    """Known values, the recurrence ψ1(x) = ψ1(x+1) + 1/x², the reflection."""
+    x = numpy.array([1, 0.5, 0.25, 2, 10, -0.5, 1e4])
+    squares = math.pi**2 / 6
+    known = [squares, 3 * squares, 17.197329154507110, squares - 1, squares - sum(1 / k**2 for k in range(1, 10)), 3 * squares + 4, 1.0000500016666667e-4]
+    assert apply("trigamma", kind, x) == pytest.approx(known, rel=1e-6 if kind == "f32" else 1e-14)
+    x = numpy.linspace(-9.9, 30, 397) + 0.0137
+    exact = apply("trigamma", "f64", x)
+    assert apply("trigamma", "f64", x + 1) + 1 / x**2 == pytest.approx(exact, rel=1e-12)
+    assert apply("trigamma", "f32", x) == pytest.approx(exact, rel=2e-4)
+    special = apply("trigamma", kind, numpy.array([0.0, math.inf, math.nan]))
+    assert special[0] == math.inf and special[1] == 0 and numpy.isnan(special[2])
 
 
 @pytest.mark.parametrize("name", ("atan2", "pow", "fmod"))

@@ -12,9 +12,9 @@ from typing import Any
 
 ARITHMETIC = frozenset(
     "add sub mul div floordiv mod fmod truncdiv pow neg abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal sin cos tan asin acos atan atan2 "
-    "sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma floor ceil trunc round hypot fma rsum rprod".split())
+    "sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma trigamma floor ceil trunc round hypot fma rsum rprod".split())
 COSTLY = frozenset(  # about an order of magnitude more work an element than an addition
-    "floordiv mod fmod truncdiv pow exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma sigmoid hypot".split())
+    "floordiv mod fmod truncdiv pow exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma trigamma sigmoid hypot".split())
 REDUCTIONS = frozenset("rsum rprod rmax rmin rany rall rargmax rargmin".split())
 FLOPS = {"sigmoid": 4}  # negate, exp, add, divide
 
@@ -171,6 +171,7 @@ erfc = _function("erfc", 1, "1 - erf(x)")
 erfinv = _function("erfinv", 1, "the x whose erf is given")
 lgamma = _function("lgamma", 1, "logarithm of the gamma function's magnitude")
 digamma = _function("digamma", 1, "derivative of lgamma")
+trigamma = _function("trigamma", 1, "derivative of digamma")
 sigmoid = _function("sigmoid", 1, "1 / (1 + exp(-x))")
 floor = _function("floor", 1, "largest whole number <= x; integers as they are")
 ceil = _function("ceil", 1, "smallest whole number >= x; integers as they are")

@@ -1,6 +1,6 @@
 """Derivatives of log Γ as scalar expressions: polygamma of any order, for the operator and for the derivatives of lgamma and digamma.
 
-lgamma and digamma themselves are elementary functions of the expression language (expr.py, mathlib_single.py).
+lgamma, digamma and trigamma themselves are elementary functions of the expression language (expr.py, mathlib_single.py).
 """
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def _cotangent(n: int) -> list[int]:
 
 
 def polygamma(n: int, x):
-    """The n-th derivative of digamma, n >= 1, computed in float64; below 0 by reflection: ψn(x) = (-1)^n ψn(1 - x) - π d^n cot(πx)/dx^n."""
+    """The n-th derivative of digamma, n >= 1; from the second on computed in float64. Below 0 by reflection: ψn(x) = (-1)^n ψn(1 - x) - π d^n cot(πx)/dx^n."""
+    if n == 1:
+        return E.trigamma(x)
     x = E.cast(x, "float64")
     sign = 1.0 if n % 2 else -1.0
     mirrored = x < 0

@@ -25,6 +25,13 @@ def recurrence(x: Any, n: Any, second: Any, step: Callable[..., Any]) -> Any:
     return result
 
 
+def _fused(a, b, c):
+    """a * b - c, rounded once in float32: the recurrences lose digits by cancellation, and PyTorch's are compiled to such steps."""
+    if c.dtype != "float32":
+        return a * b - c
+    return (a.astype("float64") * b - c).astype("float32")
+
+
 def _degree(n):
     import numpy
 
@@ -62,7 +69,7 @@ def _chebyshev(kind):
         inside, ends = (abs(x) < 1) & (n > border), abs(x) == 1
         twice = x + x
         second = {"t": x, "u": twice, "v": twice - 1, "w": twice + 1}[kind]
-        result = recurrence(x, numpy.where(inside | ends, -1, n), second, lambda k, p, q: twice * p - q)
+        result = recurrence(x, numpy.where(inside | ends, -1, n), second, lambda k, p, q: _fused(twice, p, q))
         angle = numpy.arccos(numpy.where(inside, x, 0))
         result = numpy.where(inside, _trigonometric(kind, x, n.astype(x.dtype), angle), result)
         grow = 2 * n + 1
@@ -86,19 +93,19 @@ def _shifted(kind):
 
 def _hermite_h(x, n):
     twice = x + x
-    return recurrence(x, _degree(n), twice, lambda k, p, q: twice * p - 2 * (k - 1) * q)
+    return recurrence(x, _degree(n), twice, lambda k, p, q: _fused(twice, p, 2 * (k - 1) * q))
 
 
 def _hermite_he(x, n):
-    return recurrence(x, _degree(n), x.copy(), lambda k, p, q: x * p - (k - 1) * q)
+    return recurrence(x, _degree(n), x.copy(), lambda k, p, q: _fused(x, p, (k - 1) * q))
 
 
 def _laguerre(x, n):
-    return recurrence(x, _degree(n), 1 - x, lambda k, p, q: ((2 * k - 1 - x) * p - (k - 1) * q) / k)
+    return recurrence(x, _degree(n), 1 - x, lambda k, p, q: _fused(2 * (k - 1) + (1 - x), p, (k - 1) * q) / k)
 
 
 def _legendre(x, n):
-    return recurrence(x, _degree(n), x.copy(), lambda k, p, q: ((2 * k - 1) * x * p - (k - 1) * q) / k)
+    return recurrence(x, _degree(n), x.copy(), lambda k, p, q: _fused((2 * k - 1) * x, p, (k - 1) * q) / k)
 
 
 def _register(name: str, function: Callable[..., Any], doc: str) -> None:
