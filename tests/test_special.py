@@ -296,13 +296,3 @@ def test_pieces_and_padding():
     assert z.sum_to_size(1, 3).tolist() == [[2.0, 2.0, 2.0]] and z.sum_to_size(3).shape == (3,) and z.sum_to_size(()).item() == 6.0
     with pytest.raises(RuntimeError, match="is not expandable to size"):
         z.sum_to_size(2)
-
-
-def test_complex_numbers_are_refused_with_a_way_out():
-    x = st.ones(2)
-    assert st.isreal(x).tolist() == [True, True] and not x.is_conj()
-    for make in (lambda: st.complex(x, x), lambda: st.polar(x, x), lambda: x.cfloat(), lambda: x.cdouble()):
-        with pytest.raises(NotImplementedError, match="complex numbers are not supported yet"):
-            make()
-    with pytest.raises(RuntimeError, match="view_as_real is only supported for complex tensors"):
-        st.view_as_real(x)

@@ -42,6 +42,9 @@ from strided.autograd.modes import is_grad_enabled as is_grad_enabled
 from strided.autograd.modes import is_inference_mode_enabled as is_inference_mode_enabled
 from strided.autograd.modes import no_grad as no_grad
 from strided.autograd.modes import set_grad_enabled as set_grad_enabled
+from strided.block_formats import BlockFormat as BlockFormat
+from strided.block_formats import grouped_int as grouped_int
+from strided.block_tensor import BlockTensor as BlockTensor
 from strided.compile import compile as compile
 from strided.cuda import OutOfMemoryError as OutOfMemoryError
 from strided.dtypes import DType as DType
@@ -108,6 +111,9 @@ from strided.nn.functions.vision import channel_shuffle as channel_shuffle
 from strided.nn.functions.vision import pixel_shuffle as pixel_shuffle
 from strided.nn.functions.vision import pixel_unshuffle as pixel_unshuffle
 from strided.ops import return_types as return_types
+from strided.ops.blocks.convert import as_blocks as as_blocks
+from strided.ops.complexlike import imag as imag
+from strided.ops.complexlike import real as real
 from strided.ops.data import as_tensor as as_tensor
 from strided.ops.data import asarray as asarray
 from strided.ops.data import from_numpy as from_numpy
@@ -126,8 +132,6 @@ from strided.ops.shape import block_diag as block_diag
 from strided.ops.shape import broadcast_shapes as broadcast_shapes
 from strided.ops.shape import cartesian_prod as cartesian_prod
 from strided.ops.shape import combinations as combinations
-from strided.ops.twins import imag as imag
-from strided.ops.twins import real as real
 from strided.printing import set_printoptions as set_printoptions
 from strided.tensor import Tensor as Tensor
 from strided.tensor import Tensor as Tensor, _aminmax as _aminmax, _cummax as _cummax, _cummin as _cummin, _frexp as _frexp, _geqrf as _geqrf, _histogram as _histogram, _histogramdd as _histogramdd, _kthvalue as _kthvalue, _lu_unpack as _lu_unpack, _max as _max, _median as _median, _min as _min, _mode as _mode, _nanmedian as _nanmedian, _qr as _qr, _slogdet as _slogdet, _sort as _sort, _svd as _svd, _topk as _topk, _triangular_solve as _triangular_solve
@@ -333,8 +337,8 @@ def clone(input, *, memory_format=None) -> Tensor:
     r"""A copy with its own memory, part of the graph. Strides are kept where the input is dense."""
 def column_stack(tensors, *, out=None) -> Tensor:
     r"""cat along dimension 1; 0-d and 1-d tensors become columns."""
-def complex(*args, **kwargs) -> Tensor:
-    r"""A complex tensor from its real and imaginary parts. Not supported: NotImplementedError."""
+def complex(real, imag, *, out=None) -> Tensor:
+    r"""The complex tensor with these real and imaginary parts (float16, float32 or float64, of one dtype; they broadcast)."""
 complex128: DType
 complex32: DType
 complex64: DType
@@ -343,9 +347,11 @@ def concat(tensors, dim=0, *, axis=None, out=None) -> Tensor:
 def concatenate(tensors, dim=0, *, axis=None, out=None) -> Tensor:
     r"""The tensors one after the other along `dim`; all other sizes must agree. [.., a, ..], [.., b, ..] -> [.., a + b, ..]"""
 def conj(input) -> Tensor:
-    r"""The complex conjugate: a real tensor itself."""
-def conj_physical(input) -> Tensor:
-    r"""The complex conjugate: a real tensor itself."""
+    r"""The complex conjugate; a real tensor itself."""
+def conj_physical(input, *, out=None) -> Tensor:
+    r"""The complex conjugate; a real tensor itself."""
+def conj_physical_(input) -> Tensor:
+    r"""In-place form of `conj_physical`."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
     r"""The input with `value` around it: pairs (before, after) in `pad`, the last dimension first; negative ones crop."""
 contiguous_format: MemoryFormat
@@ -388,6 +394,8 @@ default_generator: Generator
 def deg2rad(input, *, out=None) -> Tensor: ...
 def deg2rad_(input) -> Tensor:
     r"""In-place form of `deg2rad`."""
+def dequantize(input, dtype=None) -> Tensor:
+    r"""The numbers that a block tensor holds, as float32 or the floating-point `dtype`; any other tensor as float32."""
 def det(input, *, out=None) -> Tensor:
     r"""Determinants of square matrices: [*, n, n] -> [*]."""
 def detach(input) -> Tensor:
@@ -498,7 +506,7 @@ float8_e5m2: DType
 float8_e5m2fnuz: DType
 float8_e8m0fnu: DType
 def float_power(input, exponent, *, out=None) -> Tensor:
-    r"""input ** exponent, computed in float64; either may be a number."""
+    r"""input ** exponent, computed in float64 (complex128 where one of them is complex); either may be a number."""
 def floor(input, *, out=None) -> Tensor: ...
 def floor_(input) -> Tensor:
     r"""In-place form of `floor`."""
@@ -530,7 +538,8 @@ def geqrf(input, *, out=None) -> _geqrf:
     r"""(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᵀ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
 def ger(input, vec2, *, out=None) -> Tensor:
     r"""Every element of one vector times every one of another: [m], [n] -> [m, n]."""
-def get_float32_matmul_precision() -> _str: ...
+def get_float32_matmul_precision() -> _str:
+    r"""What `set_float32_matmul_precision` was given: "highest" at first."""
 def get_num_interop_threads() -> _int: ...
 def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
     r"""The derivative of sampled values along each of `dim` (all by default), as a tuple of tensors of input's shape."""
@@ -778,6 +787,12 @@ def mvlgamma(input, p, *, out=None) -> Tensor:
     r"""The logarithm of the multivariate gamma function of dimension p >= 1."""
 def mvlgamma_(input, p) -> Tensor:
     r"""In-place form of `mvlgamma`."""
+mxfp4: BlockFormat
+mxfp6_e2m3: BlockFormat
+mxfp6_e3m2: BlockFormat
+mxfp8_e4m3: BlockFormat
+mxfp8_e5m2: BlockFormat
+mxint8: BlockFormat
 nan: _float
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
     r"""input with NaN and infinities replaced (by 0 and the dtype's extremes unless given)."""
@@ -826,6 +841,7 @@ def nuclear_norm(input, dim=..., keepdim=False) -> Tensor:
     r"""`linalg.matrix_norm` with ord "nuc"."""
 def numel(input: Tensor) -> _int:
     r"""Number of elements."""
+nvfp4: BlockFormat
 def ones(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""A tensor of a shape with every element 1."""
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
@@ -845,8 +861,8 @@ def pinverse(input, rcond=...) -> Tensor:
     r"""`linalg.pinv` with rtol = rcond."""
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=..., reduce=None, reduction='mean') -> Any:
     r"""exp(x) − t·x (or x − t·log(x+eps) unless `log_input`), with `full` plus Stirling's term where t > 1."""
-def polar(*args, **kwargs) -> Tensor:
-    r"""A complex tensor from magnitudes and angles. Not supported: NotImplementedError."""
+def polar(abs, angle, *, out=None) -> Tensor:
+    r"""The complex tensor with these magnitudes and angles (radians): abs · (cos angle + i sin angle)."""
 def polygamma(n, input, *, out=None) -> Tensor:
     r"""The n-th derivative of digamma, n >= 0."""
 def positive(input, *, out=None) -> Tensor: ...
@@ -864,6 +880,8 @@ def qr(input, some=True, *, out=None) -> _qr:
     r"""`linalg.qr`, reduced if `some`, else complete."""
 def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear') -> Tensor:
     r"""The q-quantiles (q in [0, 1], a number or 1-d) of all elements or along `dim`. [q, ..] for 1-d q."""
+def quantize(input, format, *, scale_rule=None, group=128, scale='float16', zero_point=False, tensor_scale=None, pad=False) -> Tensor:
+    r"""`input` [*, n] in blocks of low-precision elements along its last dimension, rounded to nearest even. No gradient flows through it."""
 def rad2deg(input, *, out=None) -> Tensor: ...
 def rad2deg_(input) -> Tensor:
     r"""In-place form of `rad2deg`."""
@@ -901,9 +919,9 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Ten
 def reshape(input, *sizes, shape=None) -> Tensor:
     r"""Another shape of the same elements (one size may be -1): a view where strides can express it, else a copy."""
 def resolve_conj(input) -> Tensor:
-    r"""The tensor with a pending conjugation carried out: a real tensor itself."""
+    r"""The tensor with a pending conjugation carried out: itself, since none is ever pending."""
 def resolve_neg(input) -> Tensor:
-    r"""The tensor with a pending negation carried out: itself."""
+    r"""The tensor with a pending negation carried out: itself, since none is ever pending."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     r"""x / sqrt(mean(x²) + eps) * weight over the last dimensions; eps: the dtype's epsilon unless given."""
 def roll(input, shifts, dims=None) -> Tensor:
@@ -912,6 +930,8 @@ def rot90(input, k=1, dims=...) -> Tensor:
     r"""Rotated by k quarter turns in the plane of `dims`, from the first towards the second."""
 def round(input, *, decimals=0, out=None) -> Tensor: ...
 def round_(input, *, decimals=0) -> Tensor: ...
+def round_to(input, dtype, rounding='nearest', *, generator=None) -> Tensor:
+    r"""`input` in another dtype, rounded as asked: [*] -> [*]. Gradients pass as through a cast."""
 def row_stack(tensors, *, out=None) -> Tensor:
     r"""cat along dimension 0; 1-d tensors become rows."""
 def rsqrt(input, *, out=None) -> Tensor: ...
@@ -942,12 +962,12 @@ def select_scatter(input, src, dim, index) -> Tensor:
 def selu(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation selu, elementwise."""
 def set_float32_matmul_precision(precision: _str) -> None:
-    r"""Products of float32 are always computed in float32 here ("highest"); the coarser modes are accepted, since they only permit less exact results."""
+    r"""What products of float32 round their operands to: "highest" nothing, "high" TF32 (10 bits of mantissa), "medium" bfloat16 (7 bits)."""
 def set_num_interop_threads(n: _int) -> None:
     r"""Operators run one after another: there is no second pool to size."""
 def sgn(input, *, out=None) -> Tensor: ...
 def sgn_(input) -> Tensor:
-    r"""In-place form of `sign`."""
+    r"""In-place form of `sgn`."""
 short: DType
 def sigmoid(input, *, out=None) -> Tensor: ...
 def sigmoid_(input) -> Tensor:
@@ -1001,6 +1021,8 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) 
     r"""(standard deviation, mean) of all elements, or along `dim`."""
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None) -> Tensor:
     r"""Fourier transforms of overlapping frames, windowed: [length] or [b, length] -> [b, frequencies, frames]."""
+def stochastic_round(input, dtype, *, generator=None) -> Tensor:
+    r"""`round_to(input, dtype, "stochastic")`: every element becomes one of its two neighbours in `dtype`, the nearer one more often, so that sums stay"""
 strided: StorageLayout
 def sub(input, other, *, alpha=1, out=None) -> Tensor: ...
 def subtract(input, other, *, alpha=1, out=None) -> Tensor: ...
@@ -1113,10 +1135,10 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) 
     r"""(variance, mean) of all elements, or along `dim`."""
 def vdot(input, other, *, out=None) -> Tensor:
     r"""`dot` of real vectors (of complex ones the first would be conjugated)."""
-def view_as_complex(*args, **kwargs) -> Tensor:
-    r"""A last dimension of size 2 as complex numbers. Not supported: NotImplementedError."""
+def view_as_complex(input) -> Tensor:
+    r"""A last dimension of size 2 as complex numbers, in the same memory. [.., 2] -> [..]"""
 def view_as_real(input) -> Tensor:
-    r"""Real and imaginary parts in a last dimension of size 2. Raises RuntimeError for a real tensor."""
+    r"""Real and imaginary parts in a last dimension of size 2, in the same memory. [..] -> [.., 2]. Raises RuntimeError for a real tensor."""
 def view_copy(input, *shape, size=None, dtype=None) -> Tensor:
     r"""`view`, with the result in memory of its own."""
 def vsplit(input, indices_or_sections) -> tuple[Tensor, ...]:

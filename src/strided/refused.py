@@ -48,9 +48,6 @@ _group(
 )  # fmt: skip
 _group("products of scaled low-precision matrices have no kernel", "convert to float32 or bfloat16, scale and multiply", "_scaled_mm")
 
-_COMPLEX = "complex numbers are not supported"
-_group(_COMPLEX, "keep real and imaginary parts in two tensors, or in a last dimension of size 2", "complex polar view_as_complex")
-_group(_COMPLEX, "keep real and imaginary parts in two tensors, or in a last dimension of size 2", "cfloat cdouble chalf", "torch.Tensor.")
 _group("eigenvalues of a general matrix are complex numbers", "use linalg.eigh for a symmetric matrix, numpy.linalg.eig otherwise", "linalg.eig linalg.eigvals")
 
 # ---- programs as data ----------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ class Spec:
     dtype: Any
     is_contiguous: Any
     is_meta: Any
+    is_plain: Any
     itemsize: Any
     layout: Any
     nbytes: Any
@@ -143,6 +144,10 @@ class Tensor:
     @property
     def _version(self) -> _int:
         r"""How often the storage was written in place."""
+    def _view_as_complex(self) -> Any:
+        r"""A last dimension of size 2 as complex numbers, in the same memory. [.., 2] -> [..]"""
+    def _view_as_real(self) -> Any:
+        r"""Real and imaginary parts in a last dimension of size 2, in the same memory. [..] -> [.., 2]. Raises RuntimeError for a real tensor."""
     _view_kind: Any
     def abs(self) -> Tensor: ...
     def abs_(self) -> Tensor:
@@ -289,15 +294,15 @@ class Tensor:
         r"""`x.to(torch.uint8)`."""
     def cauchy_(self, median=..., sigma=..., *, generator=None) -> Tensor:
         r"""Fills with Cauchy numbers."""
-    def cdouble(self, *args, **kwargs) -> Any:
-        r"""The tensor in the dtype torch.cdouble. Not supported: NotImplementedError."""
+    def cdouble(self, memory_format=None) -> Tensor:
+        r"""`x.to(torch.complex128)`."""
     def ceil(self) -> Tensor: ...
     def ceil_(self) -> Tensor:
         r"""In-place form of `ceil`."""
-    def cfloat(self, *args, **kwargs) -> Any:
-        r"""The tensor in the dtype torch.cfloat. Not supported: NotImplementedError."""
-    def chalf(self, *args, **kwargs) -> Any:
-        r"""The tensor in the dtype torch.chalf. Not supported: NotImplementedError."""
+    def cfloat(self, memory_format=None) -> Tensor:
+        r"""`x.to(torch.complex64)`."""
+    def chalf(self, memory_format=None) -> Tensor:
+        r"""`x.to(torch.complex32)`."""
     def char(self, memory_format=None) -> Tensor:
         r"""`x.to(torch.int8)`."""
     def cholesky(self, upper=False) -> Tensor:
@@ -327,10 +332,11 @@ class Tensor:
     def clone(self, *, memory_format=None) -> Tensor:
         r"""A copy with its own memory, part of the graph. Strides are kept where the input is dense."""
     def conj(self) -> Tensor:
-        r"""The complex conjugate: a real tensor itself."""
+        r"""The complex conjugate; a real tensor itself."""
     def conj_physical(self) -> Tensor:
-        r"""The complex conjugate: a real tensor itself."""
-    def conj_physical_(self) -> Any: ...
+        r"""The complex conjugate; a real tensor itself."""
+    def conj_physical_(self) -> Tensor:
+        r"""In-place form of `conj_physical`."""
     def contiguous(self, memory_format=...) -> Tensor:
         r"""Itself if its elements lie in row-major order (or in `memory_format`), else a copy that does."""
     def copy_(self, src, non_blocking=False) -> Tensor:
@@ -370,10 +376,12 @@ class Tensor:
         r"""In-place form of `cumsum`."""
     data: Tensor
     def data_ptr(self) -> _int:
-        r"""Address of element [0, …, 0]; 0 for an empty or meta tensor."""
+        r"""Address of element [0, …, 0] (of the byte that it begins in); 0 for an empty or meta tensor."""
     def deg2rad(self) -> Tensor: ...
     def deg2rad_(self) -> Tensor:
         r"""In-place form of `deg2rad`."""
+    def dequantize(self, dtype=None) -> Tensor:
+        r"""The numbers that a block tensor holds, as float32 or the floating-point `dtype`; any other tensor as float32."""
     def det(self) -> Tensor:
         r"""Determinants of square matrices: [*, n, n] -> [*]."""
     def detach(self) -> Tensor:
@@ -468,7 +476,7 @@ class Tensor:
     def float(self, memory_format=None) -> Tensor:
         r"""`x.to(torch.float32)`."""
     def float_power(self, exponent) -> Tensor:
-        r"""input ** exponent, computed in float64; either may be a number."""
+        r"""input ** exponent, computed in float64 (complex128 where one of them is complex); either may be a number."""
     def float_power_(self, exponent) -> Tensor:
         r"""In-place form of `float_power`: for float64 tensors."""
     def floor(self) -> Tensor: ...
@@ -545,7 +553,7 @@ class Tensor:
         r"""In-place form of `igammac`."""
     @property
     def imag(self) -> Tensor:
-        r"""The imaginary part of a complex tensor."""
+        r"""The imaginary part of a complex tensor, a view. Raises RuntimeError for a real tensor."""
     def index_add(self, *args, **kwargs) -> Tensor:
         r"""A copy of input with `alpha * source` added to the entries of `dim` that `index` names, several times where named several times."""
     def index_add_(self, *args, **kwargs) -> Tensor:
@@ -575,7 +583,8 @@ class Tensor:
     def inverse(self) -> Tensor:
         r"""`linalg.inv`."""
     def is_complex(self) -> _bool: ...
-    def is_conj(self) -> _bool: ...
+    def is_conj(self) -> _bool:
+        r"""Whether a conjugation is pending: never, conjugates are computed at once."""
     def is_contiguous(self, memory_format=None) -> _bool:
         r"""Whether the elements lie in row-major order without gaps (or in channels-last order, when asked for that)."""
     @property
@@ -591,7 +600,8 @@ class Tensor:
     def is_meta(self) -> _bool: ...
     is_mkldnn: _bool
     is_mps: _bool
-    def is_neg(self) -> _bool: ...
+    def is_neg(self) -> _bool:
+        r"""Whether a negation is pending: never."""
     is_nested: _bool
     def is_nonzero(self) -> _bool:
         r"""Whether the one element of a tensor is not zero. Raises RuntimeError unless there is exactly one."""
@@ -613,6 +623,8 @@ class Tensor:
     def isposinf(self) -> Tensor: ...
     def isreal(self) -> Tensor:
         r"""Whether each element has no imaginary part: true everywhere, for a real tensor."""
+    def istft(self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False) -> Tensor:
+        r"""The signal whose `stft` this is, in the sense of least squares: [b, frequencies, frames] -> [b, length], real unless return_complex."""
     def item(self) -> Any:
         r"""The one element as a Python number. Raises RuntimeError for any other number of elements."""
     @property
@@ -840,7 +852,7 @@ class Tensor:
     def numel(self) -> _int:
         r"""Number of elements."""
     def numpy(self, *, force=False) -> Any:
-        r"""A NumPy array over the same memory. Raises RuntimeError for a tensor that requires grad, unless `force` is True."""
+        r"""A NumPy array over the same memory (below eight bits a copy; types that NumPy lacks are those of ml_dtypes). Raises RuntimeError for a tensor that requires grad, unless `force` is True."""
     def orgqr(self, input2) -> Tensor:
         r"""`linalg.householder_product`."""
     def ormqr(self, tau, other, left=True, transpose=False) -> Tensor:
@@ -875,6 +887,8 @@ class Tensor:
         r"""`linalg.qr`, reduced if `some`, else complete."""
     def quantile(self, q, dim=None, keepdim=False, *, interpolation='linear') -> Tensor:
         r"""The q-quantiles (q in [0, 1], a number or 1-d) of all elements or along `dim`. [q, ..] for 1-d q."""
+    def quantize(self, format, *, scale_rule=None, group=128, scale='float16', zero_point=False, tensor_scale=None, pad=False) -> Tensor:
+        r"""`input` [*, n] in blocks of low-precision elements along its last dimension, rounded to nearest even. No gradient flows through it."""
     def rad2deg(self) -> Tensor: ...
     def rad2deg_(self) -> Tensor:
         r"""In-place form of `rad2deg`."""
@@ -884,7 +898,7 @@ class Tensor:
         r"""All elements in one dimension: a view of contiguous memory, else of a contiguous copy."""
     @property
     def real(self) -> Tensor:
-        r"""The real part: itself, for a real tensor."""
+        r"""The real part, a view; a real tensor itself."""
     def reciprocal(self) -> Tensor: ...
     def reciprocal_(self) -> Tensor:
         r"""In-place form of `reciprocal`."""
@@ -917,9 +931,9 @@ class Tensor:
     def resize_as_(self, other, memory_format=None) -> Tensor:
         r"""`input.resize_(other.shape)`."""
     def resolve_conj(self) -> Tensor:
-        r"""The tensor with a pending conjugation carried out: a real tensor itself."""
+        r"""The tensor with a pending conjugation carried out: itself, since none is ever pending."""
     def resolve_neg(self) -> Tensor:
-        r"""The tensor with a pending negation carried out: itself."""
+        r"""The tensor with a pending negation carried out: itself, since none is ever pending."""
     def retain_grad(self) -> None:
         r"""Asks for `.grad` of a tensor that is no leaf."""
     @property
@@ -956,7 +970,7 @@ class Tensor:
         r"""This tensor becomes a window of another's memory (a tensor or a storage); without a source, empty."""
     def sgn(self) -> Tensor: ...
     def sgn_(self) -> Tensor:
-        r"""In-place form of `sign`."""
+        r"""In-place form of `sgn`."""
     @property
     def shape(self) -> Size:
         r"""The sizes of the dimensions."""
@@ -1010,6 +1024,8 @@ class Tensor:
         r"""The standard deviation of all elements, or along `dim`: squares divided by n - correction (default 1)."""
     def std_mean(self, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, ...]:
         r"""(standard deviation, mean) of all elements, or along `dim`."""
+    def stft(self, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None) -> Tensor:
+        r"""Fourier transforms of overlapping frames, windowed: [length] or [b, length] -> [b, frequencies, frames]."""
     def storage(self) -> TypedStorage:
         r"""The flat memory behind this tensor as a sequence of its dtype."""
     def storage_offset(self) -> _int:
@@ -1134,10 +1150,15 @@ class Tensor:
 
 def wrap(spec: Spec, mem: Any, ptr: _int) -> Tensor:
     r"""A tensor over existing memory, without checks."""
+def bytes_for(elements: _int, dtype: DType) -> _int:
+    r"""Bytes that so many elements take: whole ones, also where the last is shared with nothing."""
+def place_of(mem: Any, spec: Spec, offset: _int = 0) -> _int:
+    r"""`ptr` of element `offset` of a storage, for tensors of a spec's dtype and device."""
 def empty(shape, dtype: DType, device: Device, strides=None) -> Tensor:
     r"""A fresh uninitialised tensor; `strides` in elements (default row-major, must be dense)."""
 def empty_of(spec: Spec) -> Tensor:
     r"""A fresh uninitialised tensor of a spec."""
+def _empty_unusual(spec: Spec) -> Tensor: ...
 class UntypedStorage:
     def __eq__(self, other: Any) -> Any: ...
     def __getitem__(self, key) -> Any: ...
