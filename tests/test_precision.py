@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from fractions import Fraction
+
 import pytest
 
 import strided as torch
 import strided.nn.functional as F
-from strided.lens.exact import hold, of_code, scalar_format
+from strided.lens.exact import hold, neighbours, of_code, scalar_format
 from strided.lens.number import exactly
 
 MODES = {"high": "tf32", "medium": "bfloat16"}
@@ -164,3 +167,128 @@ def test_at_highest_the_kernels_are_the_same_ones():
 
 def test_codes_are_what_exact_arithmetic_says():
     assert float(of_code(scalar_format("tf32"), 0x1FC01).value) == 1 + 2.0**-10
+
+
+# ---- casts that round otherwise --------------------------------------------------------------
+
+FORMATS = ["bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int8", "int4", "uint8"]
+
+
+@functools.cache
+def grid_of(name):
+    form = scalar_format(name)
+    return sorted({of_code(form, c).value for c in range(1 << form.bits) if of_code(form, c).kind == "finite"}) if form.bits <= 8 else None
+
+
+def around(name, value):
+    """The format's neighbours below and above a number (the number itself twice where it is held)."""
+    form, grid = scalar_format(name), grid_of(name)
+    exact = Fraction(value)
+    if grid is not None:
+        return float(max(g for g in grid if g <= exact)), float(min(g for g in grid if g >= exact))
+    held = hold(form, exactly(value))
+    if held.value == exact:
+        return value, value
+    below, above = neighbours(held)
+    return (float(held.value), float(above.value)) if held.value < exact else (float(below.value), float(held.value))
+
+
+def inside(name):
+    form = scalar_format(name)
+    top = min(float(form.largest), 1e5)
+    x = torch.rand(60, generator=torch.Generator().manual_seed(3)) * torch.tensor([1.0, 0.1, 0.01, top, top / 3, float(form.smallest)]).repeat(10)
+    return x if name[0] == "u" else x * torch.tensor([1.0, -1.0]).repeat(30)
+
+
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_directed_rounding_gives_the_right_neighbour(name, source):
+    x, dtype = inside(name).to(getattr(torch, source)), getattr(torch, name)
+    pairs = [around(name, v) for v in x.tolist()]
+    assert torch.round_to(x, dtype, "down").double().tolist() == [low for low, _ in pairs]
+    assert torch.round_to(x, dtype, "up").double().tolist() == [high for _, high in pairs]
+    assert torch.round_to(x, dtype, "toward_zero").double().tolist() == [low if v > 0 else high for v, (low, high) in zip(x.tolist(), pairs)]
+    assert torch.round_to(x, dtype).double().tolist() == x.to(dtype).double().tolist()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_stochastic_rounding_gives_neighbours_and_the_right_mean(name):
+    dtype = getattr(torch, name)
+    x = inside(name)
+    draws = 4000
+    many = torch.stochastic_round(x.expand(draws, 60), dtype, generator=torch.Generator().manual_seed(11)).double()
+    for i, value in enumerate(x.tolist()):
+        low, high = around(name, value)
+        column = many[:, i]
+        assert set(column.tolist()) <= {low, high}
+        if low != high:
+            share = (value - low) / (high - low)
+            assert abs((column == high).double().mean().item() - share) < 4.5 * (share * (1 - share) / draws) ** 0.5 + 1e-9, (value, low, high)
+
+
+def test_the_same_seed_rounds_alike_and_held_numbers_stay():
+    x = torch.randn(5000)
+    a, b = (torch.stochastic_round(x, torch.bfloat16, generator=torch.Generator().manual_seed(5)) for _ in range(2))
+    assert torch.equal(a, b) and not torch.equal(a, torch.stochastic_round(x, torch.bfloat16, generator=torch.Generator().manual_seed(6)))
+    torch.manual_seed(1)
+    c = torch.stochastic_round(x, torch.bfloat16)
+    torch.manual_seed(1)
+    assert torch.equal(c, torch.round_to(x, torch.bfloat16, "stochastic"))
+    for name in FORMATS[:9]:
+        form, dtype = scalar_format(name), getattr(torch, name)
+        held = torch.tensor([float(of_code(form, c).value) for c in range(0, 1 << form.bits, 1 if form.bits <= 8 else 53) if of_code(form, c).kind == "finite"])
+        for rounding in ("stochastic", "up", "down", "toward_zero"):
+            assert torch.equal(torch.round_to(held, dtype, rounding).float(), held)
+
+
+def test_sums_of_stochastically_rounded_steps_stay_true():
+    total = stuck = torch.zeros(256, dtype=torch.bfloat16) + 1.0
+    g = torch.Generator().manual_seed(0)
+    for _ in range(400):
+        stuck = (stuck.float() + 2.0**-10).bfloat16()
+        total = torch.stochastic_round(total.float() + 2.0**-10, torch.bfloat16, generator=g)
+    assert stuck[0].item() == 1.0  # a step below half a unit in the last place is lost every time
+    assert abs(total.double().mean().item() - (1 + 400 / 1024)) < 0.01
+
+
+def test_beyond_the_largest_and_what_is_no_number():
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([70000.0, -70000.0, 65510.0, inf, -inf, nan, -0.0])
+    found = {r: torch.round_to(x, torch.float16, r).tolist() for r in ("up", "down", "toward_zero", "stochastic")}
+    assert found["up"][:5] == [inf, -65504.0, inf, inf, -inf] and found["down"][:5] == [65504.0, -inf, 65504.0, inf, -inf]
+    assert found["toward_zero"][:5] == [65504.0, -65504.0, 65504.0, inf, -inf] and found["stochastic"][:5] == [inf, -inf, 65504.0, inf, -inf]
+    assert all(v[5] != v[5] and str(v[6]) == "-0.0" for v in found.values())
+    assert torch.round_to(torch.tensor([1e9, -1e9]), torch.float8_e4m3fn, "up").float().tolist() == [448.0, -448.0]
+
+
+def test_roundings_of_other_sources_layouts_and_gradients():
+    x = torch.randn(6, 8)
+    g = lambda: torch.Generator().manual_seed(2)
+    assert torch.equal(torch.stochastic_round(x.t(), torch.float16, generator=g()), torch.stochastic_round(x.t().contiguous(), torch.float16, generator=g()))
+    assert torch.stochastic_round(x.bfloat16(), torch.float8_e5m2, generator=g()).dtype is torch.float8_e5m2
+    assert torch.round_to(torch.tensor([2**24 + 1]), torch.float32, "up").item() == 2**24 + 2 and torch.round_to(torch.tensor([2**24 + 1]), torch.float32, "down").item() == 2**24
+    assert torch.round_to(torch.tensor([2.0**-150], dtype=torch.float64), torch.float32, "up").item() == 2.0**-149
+    assert torch.stochastic_round(torch.empty(0, 3), torch.bfloat16).shape == (0, 3) and torch.stochastic_round(torch.tensor(1.5), torch.int8).item() in (1, 2)
+    w = torch.randn(4, requires_grad=True)
+    torch.stochastic_round(w, torch.bfloat16).float().sum().backward()
+    assert w.grad.tolist() == [1.0] * 4
+    assert torch.equal(x.to(torch.bfloat16, rounding="stochastic", generator=g()), torch.stochastic_round(x, torch.bfloat16, generator=g()))
+    assert torch.equal(x.to(dtype=torch.float16, rounding="down"), torch.round_to(x, torch.float16, "down"))
+    meta = torch.round_to(torch.empty(3, device="meta"), torch.bfloat16, "up")
+    assert meta.is_meta and meta.dtype is torch.bfloat16
+
+
+def test_wrong_roundings():
+    x = torch.ones(3)
+    with pytest.raises(ValueError, match="no rounding 'stochastik'; near it: stochastic"):
+        torch.round_to(x, torch.bfloat16, "stochastik")
+    with pytest.raises(ValueError, match="takes no generator"):
+        torch.round_to(x, torch.bfloat16, "up", generator=torch.Generator())
+    with pytest.raises(TypeError, match="must be Tensor"):
+        torch.stochastic_round([1.0], torch.bfloat16)
+    with pytest.raises(TypeError, match="must be torch.dtype"):
+        torch.stochastic_round(x, "bfloat16")
+    with pytest.raises(TypeError, match="Generator"):
+        torch.stochastic_round(x, torch.bfloat16, generator=3)
+    with pytest.raises(NotImplementedError, match="real numbers"):
+        torch.stochastic_round(torch.ones(2, dtype=torch.complex64), torch.bfloat16)

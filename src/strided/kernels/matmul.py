@@ -22,7 +22,8 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
     """Descriptor of c [*, m, n] = a [*, m, k] @ b [*, k, n], or alpha * (a @ b) (scale), or alpha * (a @ b) + beta * added.
 
     Every operand is (dtype, Layout); batch dimensions come broadcast to one shape (stride 0 where expanded), `added` broadcast to c's shape. Any
-    strides are read in place. Operands share one dtype of `DTYPES`; float32 ones are rounded as they are read in the modes of precision.py; 16-bit floats are summed in float32 and rounded once, integers wrap.
+    strides are read in place. Operands share one dtype of `DTYPES`; float32 ones are rounded as they are read in the modes of precision.py; 16-bit floats are
+    summed in float32 and rounded once, integers wrap.
     c must not overlap the inputs. Slots: addresses of c, a, b (, added), then alpha (, beta): floats for floating products, ints for integer ones.
     """
     (c_type, c_layout), (a_type, a_layout), (b_type, b_layout) = c, a, b

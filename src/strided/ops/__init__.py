@@ -31,6 +31,7 @@ from . import (
     random,
     real_only,
     reduce,
+    rounding,
     rowwise,
     scan,
     scatter,

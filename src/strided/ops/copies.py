@@ -230,9 +230,11 @@ def _to_reason(inputs, outputs, args, kwargs):
 
 
 @operator("to", function=False, moves=True, reason=_to_reason)
-def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False, memory_format=None):
-    """Converted: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`. Itself where nothing changes and `copy` is False."""
-    if len(args) == 1 and type(args[0]) is DType and dtype is device is other is memory_format is None and not copy:
+def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False, memory_format=None, rounding=None, generator=None):
+    """Converted: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`. Itself where nothing changes and `copy` is False.
+
+    rounding, generator: `round_to`'s, as in `x.to(torch.bfloat16, rounding="stochastic")`."""
+    if len(args) == 1 and type(args[0]) is DType and dtype is device is other is memory_format is rounding is None and not copy:
         return input if args[0] is input.spec.dtype else to_copy(input, args[0], input.spec.device)
     if args:
         first, *flags = args
@@ -255,6 +257,11 @@ def to(input, *args, device=None, dtype=None, other=None, non_blocking=False, co
     if isinstance(dtype, BlockFormat):
         return TABLE["quantize"].call(input, dtype)
     dtype = spec.dtype if dtype is None else as_dtype("to", dtype)
+    if rounding is not None:
+        input = TABLE["round_to"].call(input, dtype, rounding, generator=generator)
+        spec = input.spec
+    elif generator is not None:
+        raise ValueError("to(): a generator is drawn from with rounding='stochastic' only")
     place = spec.device if device is None else resolve_device(device)
     layout = None if memory_format is None else layout_for("to", input, memory_format)
     if dtype is spec.dtype and place is spec.device and not copy and (layout is None or memory_format.matches(spec.layout)):
