@@ -8,8 +8,6 @@ import strided as torch
 from strided import nn
 from strided.nn import functional as F
 
-CALLS = 0
-
 
 class Block(nn.Module):
     def __init__(self, dropout=0.0):
@@ -43,10 +41,10 @@ def test_training_is_the_same_and_writes_the_same_buffers(dropout):
     net = Block(dropout)
     twin = copy.deepcopy(net)
     compiled = torch.compile(net)
-    assert train(compiled, net) == train(twin, twin)
+    assert train(compiled, net) == pytest.approx(train(twin, twin), rel=1e-5)
     assert compiled.compiled.programs == 1 and not compiled.compiled.reasons
     for name, value in twin.state_dict().items():
-        assert torch.equal(net.state_dict()[name], value), name
+        assert torch.allclose(net.state_dict()[name], value, rtol=1e-5, atol=1e-6), name
 
 
 def test_a_forward_pass_is_replayed_and_its_memory_is_fresh():
@@ -276,3 +274,124 @@ def test_temporary_memory_is_shared():
         assert torch.equal(f(x), chain(x))
     (entry,), = f.entries.values()
     assert entry.forward.arena <= 2 * 64 * 64 * 4
+
+
+# ---- fusing -----------------------------------------------------------------------------------------------------------------------
+
+
+def rms_norm(x, weight):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight
+
+
+def swiglu(a, b):
+    return F.silu(a) * b
+
+
+def standardised(x):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + 1e-5)
+
+
+def mixed_dtypes(x, n):
+    return ((x.to(torch.bfloat16) * 3 + n) / 7).float() - (n > 2).int()
+
+
+def reshaped(x):
+    return (x.view(4, 6, 8) * 2).view(24, 8).exp() + 1
+
+
+def transposed(x):
+    return (x.t() * 2).exp().t() + x
+
+
+def columns(x):
+    return (x * x).sum(0) + (x + 1).amax(0)
+
+
+def broadcast(x, y):
+    return (x.unsqueeze(1) + y.unsqueeze(0)).relu() * x.unsqueeze(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "kernels"),
+    [
+        (rms_norm, [(24, 8), (8,)], 1),
+        (swiglu, [(24, 8), (24, 8)], 1),
+        (standardised, [(24, 8)], 2),
+        (reshaped, [(24, 8)], 1),
+        (transposed, [(24, 8)], 1),
+        (columns, [(24, 8)], None),
+        (broadcast, [(5, 8), (3, 8)], None),
+    ],
+)
+def test_neighbours_become_one_kernel(function, shapes, kernels):
+    torch.manual_seed(0)
+    f = torch.compile(function)
+    sums = function in (rms_norm, standardised)  # which may be added up in another order
+    same = (lambda a, b: torch.allclose(a, b, rtol=1e-6, atol=1e-6)) if sums else torch.equal
+    for _ in range(3):
+        given = [torch.randn(*shape) for shape in shapes]
+        assert same(f(*given), function(*given))
+    assert not f.reasons
+    if kernels is not None:
+        assert f.report()["kinds"][0]["forward"]["kernels"] == kernels
+    mine, theirs = ([x.clone().requires_grad_() for x in given] for _ in range(2))
+    for _ in range(2):
+        for call, leaves in ((f, mine), (function, theirs)):
+            for leaf in leaves:
+                leaf.grad = None
+            call(*leaves).sin().sum().backward()
+    for a, b in zip(mine, theirs):
+        assert torch.allclose(a.grad, b.grad, rtol=1e-5, atol=1e-5)
+
+
+def test_fused_values_are_rounded_as_they_would_be_in_memory():
+    f = torch.compile(mixed_dtypes)
+    x, n = torch.randn(200), torch.arange(200) % 5
+    for _ in range(2):
+        assert torch.equal(f(x, n), mixed_dtypes(x, n))
+
+
+def test_what_is_written_in_between_is_read_before():
+    def f(x, y):
+        a = x * 2  # reads x, which is written before a is used
+        x.add_(y)
+        return a + x
+
+    compiled = torch.compile(f)
+    for _ in range(3):
+        x, y = torch.ones(4), torch.arange(4.0)
+        assert torch.equal(compiled(x, y), torch.tensor([3.0, 4.0, 5.0, 6.0]))
+
+
+def test_the_report_names_lines_and_traffic():
+    def f(x):
+        y = x * 2
+        return y + 1
+
+    compiled = torch.compile(f)
+    compiled(torch.ones(1000))
+    report = compiled.report()
+    forward = report["kinds"][0]["forward"]
+    first = f.__code__.co_firstlineno
+    assert report["name"].endswith("f") and forward["steps"] == 2 and forward["kernels"] == 1
+    (group,) = forward["fused"]
+    assert [line for _, line in group["lines"]] == [first + 1, first + 2] and group["saved"] == 2 * 4000
+
+
+def test_methods_and_objects_as_arguments():
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = 2.0
+
+        @torch.compile
+        def forward(self, x):
+            return x * self.factor
+
+    net = Scale()
+    x = torch.ones(3)
+    assert net(x).tolist() == net(x).tolist() == [2, 2, 2]
+    net.factor = 4.0
+    assert net(x).tolist() == [4, 4, 4]
+    assert Scale.forward.programs == 2

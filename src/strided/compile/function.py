@@ -22,6 +22,7 @@ from ..ops import indexing
 from ..ops.elementwise import assign
 from ..ops.generator import default_generator
 from ..tensor import Spec, Tensor, empty_of, wrap
+from .fuse import fuse
 from .guards import SIMPLE, Snapshot
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
@@ -52,6 +53,12 @@ class Compiled:
         self.reasons: list[str] = []
         functools.update_wrapper(self, function, updated=())
 
+    def report(self) -> dict:
+        """What became of the calls: `name`, `reasons` for running eagerly, and of each recorded kind its `forward` and `backward` program (None where
+        there is none yet): `steps` recorded, `kernels` they became, `fused` [{lines, saved bytes}], `temporary` and `arena` bytes (before and after sharing)."""
+        kinds = [{"forward": _told(e.forward, e.fused), "backward": e.backward and _told(e.backward.program, e.backward.fused)} for es in self.entries.values() for e in es if e.ready]
+        return {"name": getattr(self.function, "__qualname__", type(self.function).__name__), "reasons": list(self.reasons), "kinds": kinds}
+
     @property
     def programs(self) -> int:
         return sum(entry.ready for entries in self.entries.values() for entry in entries)
@@ -59,7 +66,7 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         if busy() or STATE.saved_hooks:
             return self.function(*args, **kwargs)
-        key, leaves = call_key(args, kwargs)
+        key, leaves, objects = call_key(args, kwargs)
         if key is None or key in self.eager:
             return self.function(*args, **kwargs)
         for entry in self.entries.get(key, ()):
@@ -67,7 +74,7 @@ class Compiled:
                 return entry.call(self.function, args, kwargs, leaves)
         if sum(map(len, self.entries.values())) >= self.limit:
             return self._give_up(key, f"it was recorded for {self.limit} kinds of call already", args, kwargs)
-        return self._record(key, args, kwargs, leaves)
+        return self._record(key, args, kwargs, leaves, objects)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -79,8 +86,8 @@ class Compiled:
             raise NotCompiled(f"{getattr(self.function, '__qualname__', self.function)} cannot be compiled whole: {reason}.\n  Leave out fullgraph=True to run such calls eagerly.")
         return self.function(*args, **kwargs)
 
-    def _record(self, key, args, kwargs, leaves):
-        snapshot = Snapshot(self.function)
+    def _record(self, key, args, kwargs, leaves, objects):
+        snapshot = Snapshot(self.function, *objects)
         if snapshot.reason is not None:
             return self._give_up(key, snapshot.reason, args, kwargs)
         entry = Entry(snapshot, len(leaves))
@@ -98,19 +105,20 @@ class Compiled:
 # ---- what decides which recording serves ----------------------------------------------------------------------------------------
 
 
-def call_key(args, kwargs) -> tuple[tuple | None, list]:
-    """A key of everything about the arguments and the modes that a recording takes for granted (None: not to be recorded), and the tensors among them."""
+def call_key(args, kwargs) -> tuple[tuple | None, list, list]:
+    """A key of everything about the arguments and the modes that a recording takes for granted (None: not to be recorded); the tensors and the objects among them."""
     leaves: list = []
+    objects: list = []
     try:
-        shape = _key_of((args, kwargs) if kwargs else args, leaves)
+        shape = _key_of((args, kwargs) if kwargs else args, leaves, objects)
         key = shape, STATE.grad_enabled, STATE.inference, CONTEXT.autocast_dtype, dtypes.get_default_dtype(), get_num_threads()
         hash(key)
     except TypeError:
-        return None, leaves
-    return key, leaves
+        return None, leaves, objects
+    return key, leaves, objects
 
 
-def _key_of(value, leaves):
+def _key_of(value, leaves, objects):
     if isinstance(value, Tensor):
         for place, other in enumerate(leaves):
             if other is value:
@@ -118,11 +126,14 @@ def _key_of(value, leaves):
         leaves.append(value)
         return value.spec, value._tracked, value._inference, value._node is None
     if isinstance(value, (list, tuple)):
-        return type(value), *[_key_of(item, leaves) for item in value]
+        return type(value), *[_key_of(item, leaves, objects) for item in value]
     if isinstance(value, dict):
-        return type(value), *[(key, _key_of(item, leaves)) for key, item in value.items()]
+        return type(value), *[(key, _key_of(item, leaves, objects)) for key, item in value.items()]
     if isinstance(value, SIMPLE):
         return type(value), value
+    if hasattr(value, "__dict__"):  # a module, a configuration: the same one, in the same state
+        objects.append(value)
+        return type(value), id(value)
     raise TypeError("an argument that cannot be compared")
 
 
@@ -173,6 +184,8 @@ class Entry:
             self.shape = self.describe(result, external, memory, outputs)
         except Unknown as error:
             return result, str(error)
+        self.recipes = recording.recipes
+        self.changed = {("block", number) for number, block in enumerate(recording.blocks) if block.version}
         self.outputs = outputs
         self.fresh = [o for o in outputs if o.spec is not None]
         self.random = any(name == ("random",) for step in self.steps for name in names(step))
@@ -217,7 +230,13 @@ class Entry:
             raise Unknown("it returns a view of a tensor from outside, or one without data")
         return Output(place[0], place[1], t.spec, t._tracked)
 
-    def finish(self, touched: set, gradients: int, steps=None) -> dict:
+    def steady(self, region: tuple) -> bool:
+        """Whether a region is written by the operator that made it only, if at all."""
+        if region[0] == "tensor":
+            return all(place != region[1] for place, _ in self.written)
+        return region[0] == "grad" or region[0] == "block" and region not in self.changed
+
+    def finish(self, touched: set, gradients: int) -> dict:
         """Makes the forward program. touched: regions of it that the backward program reads. Returns the places of all bases, for that program."""
         count = len(self.snapshot.tensors) + self.leaves
         places: dict[tuple, tuple[int, int]] = {("fault",): (FAULT, 0), ("random",): (RANDOM, 0)}
@@ -233,8 +252,10 @@ class Entry:
                 self.kept_bytes += -(-max(self.sizes[name], 1) // 64) * 64
         self.kept_places = {name: offset for name, (base, offset) in places.items() if base == number and name in self.sizes}
         places.update((("grad", k), (number + 1 + k, 0)) for k in range(gradients))
-        self.forward = Program(self.steps, self.sizes, places, number)
-        self.steps = []
+        lasting = touched | set(self.result_blocks)
+        steps, self.fused = fuse(self.steps, self.recipes, lasting, self.steady)
+        self.forward = Program(steps, self.sizes, places, number)
+        self.steps, self.recipes = [], {}
         return places
 
     # ---- replaying ----
@@ -323,6 +344,7 @@ class Backward(NamedTuple):
     sizes: list
     reads: list  # places of external tensors whose values it needs
     reads_results: list  # the same for the call's fresh results
+    fused: list  # kernels that hold several recorded steps
 
 
 class CompiledFunctionBackward0(Node):
@@ -390,6 +412,9 @@ def record_backward(node, entry: Entry, grads):
         outputs = [None if t is None else _gradient(t, grads, memory) for t in results]
     except Unknown:
         return results
+    entry.changed |= {("block", number) for number, block in enumerate(recording.blocks, len(first.recording.blocks)) if block.version}
+    returned = {o.region for o in outputs if o is not None}
+    steps, fused = fuse(steps, recording.recipes, returned, entry.steady)
     touched = {name for step in steps for name in names(step)} | {o.region for o in outputs if o is not None}
     places = entry.finish(touched, len(grads))
     blocks = sorted({o.region for o in outputs if o is not None and o.region in sizes})
@@ -399,7 +424,7 @@ def record_backward(node, entry: Entry, grads):
     reads = sorted(name[1] for name in touched if name[0] == "tensor")
     read_results = [place for place, o in enumerate(entry.fresh) if o.region in touched]
     pattern = tuple(None if grad is None else grad.spec for grad in grads)
-    entry.backward = Backward(program, pattern, outputs, blocks, [sizes[name] for name in blocks], reads, read_results)
+    entry.backward = Backward(program, pattern, outputs, blocks, [sizes[name] for name in blocks], reads, read_results, fused)
     return results
 
 
@@ -447,6 +472,12 @@ def replay_backward(node, entry: Entry, backward: Backward, grads):
 
 
 # ---- results -----------------------------------------------------------------------------------------------------------------------
+
+
+def _told(program: Program, fused) -> dict:
+    groups = [{"lines": [line for line in dict.fromkeys(kernel.lines) if line is not None], "steps": len(kernel.lines), "saved": kernel.saved} for kernel in fused]
+    steps = program.kernels + sum(len(kernel.lines) - 1 for kernel in fused)
+    return {"steps": steps, "kernels": program.kernels, "fused": groups, "temporary": program.temporary, "arena": program.arena}
 
 
 class _Place(NamedTuple):

@@ -24,9 +24,9 @@ _MISSING = object()
 
 
 class Snapshot:
-    """The state of what `root` reaches. `holds()` says whether it is unchanged; `tensors` are those found, in order; `reason` why it cannot be watched."""
+    """The state of what `roots` reach. `holds()` says whether it is unchanged; `tensors` are those found, in order; `reason` why it cannot be watched."""
 
-    def __init__(self, root):
+    def __init__(self, *roots):
         self.same: list[tuple] = []  # (mapping or list, key, object): identity, and equality for simple values
         self.lengths: list[tuple] = []  # (container, its length)
         self.tensors: list[Tensor] = []
@@ -34,7 +34,7 @@ class Snapshot:
         self.reason: str | None = None
         self._seen: set[int] = set()
         self._codes: set = set()
-        self._queue: list = [root]
+        self._queue: list = [*roots]
         self._alive: list = []  # what `_seen` names by id
         while self._queue and self.reason is None:
             self._visit(self._queue.pop())

@@ -80,6 +80,7 @@ class Program:
     def __init__(self, steps: list[Step], sizes: dict[tuple, int], places: dict[tuple, tuple[int, int]], bases: int):
         self.kept = [step.what for step in steps if type(step.what) is bytes]  # descriptors must outlive their addresses
         own = {name for step in steps for name in names(step) if name not in places}
+        self.temporary = sum(sizes[name] for name in own)
         offsets, self.arena = plan_memory(steps, {name: sizes[name] for name in own})
         places = {**places, **{name: (0, offset) for name, offset in offsets.items()}}
         self.flags = []  # (number of the base, offset)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..dispatch import HOOKS
 from ..kernels import native
+from ..kernels.recipes import KEEP, RECIPES
 from ..kernels.runtime_capture import BUFFER, FILL, FLAG, LAUNCH, LAUNCH_NEW, MOVE, NEW_STORAGE, READ
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -30,22 +31,28 @@ class Step(NamedTuple):
 
 
 class Recording:
-    """Context manager: records this thread's work. `steps`, `blocks` (storages allocated meanwhile), `reason` (why it cannot be replayed, or None)."""
+    """Context manager: records this thread's work. `steps`, `blocks` (storages allocated meanwhile), `recipes` of the descriptors, `reason` (why it cannot be replayed, or None)."""
 
     def __init__(self):
         self.steps: list[Step] = []
         self.blocks: list[Any] = []
         self.reason: str | None = None
         self.thread = 0
+        self.recipes: dict[bytes, Any] = {}
 
     def __enter__(self):
         _LOCK.acquire()
+        native.clear_plans()  # plans made from here on leave their recipes
+        KEEP[0] = True
         self.thread = threading.get_ident()
         native.set_capture(self._note)
         return self
 
     def __exit__(self, *exc):
         native.set_capture(None)
+        KEEP[0] = False
+        self.recipes = dict(RECIPES)
+        RECIPES.clear()
         _LOCK.release()
 
     def refuse(self, reason: str) -> None:

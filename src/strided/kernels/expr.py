@@ -206,6 +206,7 @@ conj = _function("conj", 1, "complex conjugate; a real number as it is")
 angle = _function("angle", 1, "angle of a complex number in (-pi, pi]")
 sgn = _function("sgn", 1, "x / |x|, 0 at 0: the sign of a real number, the direction of a complex one")
 pair = _function("pair", 2, "the complex number x + iy, from two real ones")
+rounded = _function("rounded", 1, "x as a number of its own: it is not fused with what uses it into one multiply-add")
 stop_gradient = _function("stop", 1, "x, a constant to derivatives")
 
 rsum = _function("rsum", 1, "sum of x along the folded axis")

@@ -14,6 +14,7 @@ from ..layout import Layout, collapse
 from . import accumulate, complex, fold_text, jit, native
 from . import expr as E
 from .loops import walk_table
+from .recipes import note
 
 GRAIN = 1 << 15  # work (elements x cost, about 0.2 ns) a part should have at least
 LONG = 1 << 18  # work from which a kernel gives up the GIL
@@ -62,7 +63,7 @@ def build_fold(exprs, dims, outs, ins, *, result_bytes=0) -> bytes:
     ins: (dtype, layout) or ("param", "f64" | "i64"); layouts of one common shape (broadcast with stride 0). outs: (dtype, layout); an output's
     layout has that shape too, with size 1 at `dims` where it has one element a row. Slots: outputs, then inputs and parameters.
     """
-    return _Geometry(exprs, dims, outs, ins).descriptor(result_bytes)
+    return note(_Geometry(exprs, dims, outs, ins).descriptor(result_bytes), exprs, outs, ins, dims=dims)
 
 
 def plan_fold(exprs, dims, outs, ins, *, result_bytes=0) -> FoldPlan:
@@ -70,7 +71,7 @@ def plan_fold(exprs, dims, outs, ins, *, result_bytes=0) -> FoldPlan:
     geometry = _Geometry(exprs, dims, outs, ins)
     pieces = geometry.pieces()
     if pieces == 1:
-        return FoldPlan(geometry.descriptor(result_bytes), n_outs=len(outs))
+        return FoldPlan(note(geometry.descriptor(result_bytes), exprs, outs, ins, dims=dims), n_outs=len(outs))
     return _split(geometry, pieces, result_bytes)
 
 

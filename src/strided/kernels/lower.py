@@ -28,6 +28,18 @@ def infer(expr: E.Expr, types: dict[E.Expr, str], default_float: str = "float32"
     return scratch.emit(expr, {n: Value(("undef", "undef") if t in COMPLEX else "undef", t) for n, t in types.items()}).type
 
 
+def _rounded_alone(nodes) -> set[E.Expr]:
+    """What must not become half of a fused multiply-add with what uses it: the results behind `rounded` nodes, through what only passes them on."""
+    alone = set()
+    waiting = [n.args[0] for n in nodes if n.op == "rounded"]
+    while waiting:
+        n = waiting.pop()
+        alone.add(n)
+        if n.op in ("cast", "neg", "where", "rounded"):
+            waiting += n.args
+    return alone
+
+
 class Lowering(Formats):
     """Writes expressions into `body`. `env` maps nodes already computed (at least the inputs) to their Values and is filled with every node
     computed on the way; give a copy where values must not outlive a block. `contract=False` forbids fused multiply-adds."""
@@ -40,8 +52,13 @@ class Lowering(Formats):
         self.helpers: dict[str, str] = {}         # functions defined here, by name
 
     def emit(self, expr: E.Expr, env: dict[E.Expr, Value]) -> Value:
-        for n in E.topological((expr,), env):
+        nodes = E.topological((expr,), env)
+        alone = _rounded_alone(nodes)
+        fast = self.fast
+        for n in nodes:
+            self.fast = "" if n in alone else fast
             env[n] = self._node(n.op, [env[a] for a in n.args], n.data)
+        self.fast = fast
         return env[expr]
 
     def definitions(self) -> str:
@@ -198,6 +215,7 @@ class Lowering(Formats):
     def _clamp_min(self, x, low): return self._maximum(x, low)
     def _clamp_max(self, x, high): return self._minimum(x, high)
     def _stop(self, x): return x
+    def _rounded(self, x): return x
 
     def _isnan(self, x):
         return Value(self.body(f"fcmp uno {IR[x.type]} {x.text}, 0.0"), "bool") if x.type in FLOATS else self.constant(False, "bool")

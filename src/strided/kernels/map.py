@@ -24,6 +24,7 @@ from . import complex, jit, native
 from . import expr as E
 from .loops import MAX_DIMS, Body, walk_table
 from .lower import ITEMSIZE, MEMORY, Lowering, Value, compute_type, name_of
+from .recipes import note
 
 GRAIN = 1 << 15       # additions a part should have at least
 LONG = 50_000         # nanoseconds from which a kernel gives up the GIL
@@ -44,6 +45,10 @@ def build_map(exprs: Sequence[E.Expr] | E.Expr, outs: Sequence[tuple], ins: Sequ
     compute: dtype that tensor elements are converted to on loading, or one (or None) an input; None leaves them as they are.
     result_bytes: size of the fresh first result, for `native.launch_new`. Slots: addresses of outs, then addresses and scalars of ins.
     """
+    return note(_descriptor(exprs, outs, ins, compute, result_bytes, threads), exprs, outs, ins, compute)
+
+
+def _descriptor(exprs, outs, ins, compute, result_bytes, threads) -> bytes:
     exprs = (exprs,) if isinstance(exprs, E.Expr) else tuple(exprs)
     if len(exprs) != len(outs):
         raise ValueError(f"build_map got {len(exprs)} expressions for {len(outs)} results")

@@ -1,0 +1,233 @@
+"""Fusing: neighbouring maps and folds of a recording become one kernel, and the memory between them is never written.
+
+A step whose only result is read by one later step is computed there instead: a map inside a map or a fold, a fold (its row's sums and all) inside a map
+over the same rows. Values are rounded as they would be in memory, so that results of maps do not change; sums may be added up in another order. What a kernel computes is known from its recipe
+(kernels/recipes.py); steps without one (products, scatters) stay as they are.
+"""
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any, NamedTuple
+
+from ..kernels import expr as E
+from ..kernels.fold import plan_fold
+from ..kernels.map import build_map
+from ..kernels.recipes import Recipe
+from ..layout import Layout
+from ..ops.elementwise import _substitute_params as substitute_params
+from .program import Step, names
+
+OPERANDS = 12  # so many a fused kernel may have: more would spill registers and gain nothing
+
+
+class Operand(NamedTuple):
+    """place: ((kind, number), offset) in memory, a number's slot as it is, or None for a position along a dimension; kind and layout as builders take them."""
+
+    place: Any
+    kind: Any
+    layout: Any
+
+    @property
+    def in_memory(self) -> bool:
+        return type(self.place) is tuple
+
+
+class Kernel(NamedTuple):
+    """A step that is a map (dims None) or a fold. Expressions read `ins` as their params and do all conversions themselves."""
+
+    exprs: tuple
+    outs: tuple
+    ins: tuple
+    dims: tuple | None
+    lines: tuple  # (file, line) of the recorded steps that are in it, None where no user's code called
+    saved: int = 0  # bytes that are neither written nor read again
+
+    @property
+    def shape(self):
+        return next((o.layout.shape for o in self.ins if o.in_memory), self.outs[0].layout.shape) if self.dims is not None else self.outs[0].layout.shape
+
+
+def decode(step: Step, recipes: dict[bytes, Recipe]) -> Kernel | None:
+    """The step as a kernel of known expressions, or None."""
+    recipe = recipes.get(step.what) if type(step.what) is bytes else None
+    if recipe is None or any(kind[0].is_complex for kind in (*recipe.outs, *recipe.ins) if type(kind[0]) is not str):
+        return None
+    slots = list(step.slots)
+    outs = tuple(Operand(slots.pop(0), dtype, layout) for dtype, layout in recipe.outs)
+    ins, converted = [], {}
+    for i, ((kind, layout), compute) in enumerate(zip(recipe.ins, recipe.compute)):
+        ins.append(Operand(None if kind == "index" else slots.pop(0), kind, layout))
+        if compute is not None and kind not in ("param", "index"):
+            converted[i] = E.cast(E.param(i), compute)
+    if slots or not all(o.in_memory for o in outs):
+        return None
+    exprs = tuple(substitute_params(e, converted) for e in recipe.exprs) if converted else recipe.exprs
+    return Kernel(exprs, outs, tuple(ins), recipe.dims, (step.line,))
+
+
+def encode(kernel: Kernel) -> Step:
+    """The kernel compiled, as a step."""
+    outs, ins = [(o.kind, o.layout) for o in kernel.outs], [(o.kind, o.layout) for o in kernel.ins]
+    if kernel.dims is None:
+        out = kernel.outs[0]
+        descriptor = build_map(kernel.exprs, outs, ins, result_bytes=out.layout.numel * out.kind.itemsize)
+    else:
+        plan = plan_fold(kernel.exprs, kernel.dims, outs, ins)
+        if plan.second is not None:
+            raise NotImplementedError("a fold of few long rows takes two steps")
+        descriptor = plan.first
+    return Step(descriptor, tuple(o.place for o in (*kernel.outs, *kernel.ins) if o.place is not None), kernel.lines[-1])
+
+
+def fuse(steps: list[Step], recipes: dict[bytes, Recipe], lasting: set, steady) -> tuple[list[Step], list[Kernel]]:
+    """The steps with what can be fused fused, and the kernels that hold several of them.
+
+    recipes: of the steps' descriptors, where there is one. lasting: regions whose contents are needed afterwards. steady(region): whether it is written by the operator that made it only, if at all.
+    """
+    work: list[Any] = [decode(step, recipes) or step for step in steps]
+    users: dict[tuple, list[int]] = {}
+    for number, step in enumerate(steps):
+        for name in dict.fromkeys(names(step)):
+            users.setdefault(name, []).append(number)
+    for first, kernel in enumerate(work):
+        if type(kernel) is not Kernel or len(kernel.outs) != 1:
+            continue
+        region = kernel.outs[0].place[0]
+        touching = users.get(region, [])
+        if region[0] != "block" or region in lasting or len(touching) != 2 or touching[0] != first or not steady(region):
+            continue
+        second = touching[1]
+        consumer = work[second]
+        if type(consumer) is not Kernel or any(o.place[0] == region for o in consumer.outs):
+            continue
+        sources = {o.place[0] for o in kernel.ins if o.in_memory}
+        if not all(steady(name) for name in sources) or any(_writes(work[k], sources) for k in range(first + 1, second)):
+            continue
+        merged = join(kernel, consumer)
+        if merged is None:
+            continue
+        work[first], work[second] = None, merged
+        users[region] = []
+        for name in sources:
+            users[name] = sorted({second if n == first else n for n in users[name]})
+    done, fused = [], []
+    for number, step in enumerate(work):
+        if type(step) is Kernel:
+            if len(step.lines) == 1:
+                step = steps[number]
+            else:
+                fused.append(step)
+                step = encode(step)
+        if step is not None:
+            done.append(step)
+    return done, fused
+
+
+def _writes(step, regions: set) -> bool:
+    """Whether a step may write one of the regions: results come first among a kernel's slots."""
+    if step is None:
+        return False
+    if type(step) is Kernel:
+        return any(o.place[0] in regions for o in step.outs)
+    return any(type(slot) is tuple and slot[0] in regions for slot in step.slots[:1])
+
+
+# ---- two kernels into one ---------------------------------------------------------------------------------------------------------
+
+
+def join(producer: Kernel, consumer: Kernel) -> Kernel | None:
+    """The consumer computing the producer's result itself, or None where that is not possible or would not pay."""
+    out = producer.outs[0]
+    inner = [i for i, o in enumerate(consumer.ins) if o.in_memory and o.place[0] == out.place[0]]
+    if any(consumer.ins[i].place != out.place or consumer.ins[i].kind is not out.kind for i in inner):
+        return None
+    if producer.dims is None:
+        moved = _walked_as(producer, consumer.ins[inner[0]].layout)
+        if moved is None or any(not _alike(consumer.ins[i].layout, moved.outs[0].layout) for i in inner):
+            return None
+        dims = consumer.dims
+    else:
+        consumer = _over_rows(producer, consumer, inner)
+        if consumer is None:
+            return None
+        moved, dims = producer, producer.dims
+    value = E.rounded(E.cast(moved.exprs[0], out.kind))
+    operands: list[Operand] = []
+    numbers: dict[Operand, int] = {}
+
+    def number(operand):
+        if operand not in numbers:
+            numbers[operand] = len(operands)
+            operands.append(operand)
+        return E.param(numbers[operand])
+
+    value = substitute_params(value, {i: number(o) for i, o in enumerate(moved.ins)})
+    exprs = tuple(substitute_params(e, {i: value if i in inner else number(o) for i, o in enumerate(consumer.ins)}) for e in consumer.exprs)
+    if len(operands) + len(consumer.outs) > OPERANDS or not any(o.in_memory for o in operands) and dims is not None:
+        return None
+    if dims is not None and any(o.kind == "index" for o in operands):
+        return None
+    saved = producer.saved + consumer.saved + 2 * out.layout.numel * out.kind.itemsize
+    return Kernel(exprs, consumer.outs, tuple(operands), dims, producer.lines + consumer.lines, saved)
+
+
+def _over_rows(fold: Kernel, consumer: Kernel, inner: list[int]) -> Kernel | None:
+    """A map that uses a fold's result, as the fold's space has it: over the same elements, or over its rows; None where it is neither."""
+    if consumer.dims is not None or len(consumer.outs) != 1 or any(o.kind == "index" for o in consumer.ins):
+        return None
+    out, full = fold.outs[0], tuple(fold.shape)
+    if tuple(consumer.shape) == full:
+        spread = out.layout.expand(full)
+        return consumer if all(_alike(consumer.ins[i].layout, spread) for i in inner) else None
+    rows = tuple(1 if d in fold.dims else size for d, size in enumerate(full))
+    if tuple(out.layout.shape) != rows:
+        return None
+    consumer = _reshaped(consumer, rows)
+    if consumer is None or not all(_alike(consumer.ins[i].layout, out.layout) for i in inner):
+        return None
+    return consumer._replace(ins=tuple(o._replace(layout=o.layout.expand(full)) if o.in_memory else o for o in consumer.ins))
+
+
+def _walked_as(kernel: Kernel, layout: Layout) -> Kernel | None:
+    """The map walked so that its result has the layout: as it is, in another shape, or with its dimensions in another order; None where none of these is it."""
+    own = kernel.outs[0].layout
+    if _alike(own, layout):
+        return kernel
+    reshaped = _reshaped(kernel, layout.shape)
+    if reshaped is not None and _alike(reshaped.outs[0].layout, layout):
+        return reshaped
+    if own.ndim != layout.ndim or own.ndim > 4 or any(o.kind == "index" for o in kernel.ins):
+        return None
+    for order in permutations(range(own.ndim)):
+        if _alike(own.permute(order), layout):
+            turn = lambda o: o._replace(layout=o.layout.permute(order)) if o.in_memory else o  # noqa: B023
+            return kernel._replace(outs=tuple(map(turn, kernel.outs)), ins=tuple(map(turn, kernel.ins)))
+    return None
+
+
+def _reshaped(kernel: Kernel, shape) -> Kernel | None:
+    """The map walked in another shape of as many elements, or None where an operand has no such view."""
+    if tuple(kernel.shape) == tuple(shape):
+        return kernel
+    if kernel.outs[0].layout.numel != _numel(shape) or any(o.kind == "index" for o in kernel.ins):
+        return None
+    seen = []
+    for o in (*kernel.outs, *kernel.ins):
+        layout = o.layout.view(shape) if o.in_memory else o.layout
+        if layout is None:
+            return None
+        seen.append(o._replace(layout=layout))
+    return kernel._replace(outs=tuple(seen[: len(kernel.outs)]), ins=tuple(seen[len(kernel.outs) :]))
+
+
+def _numel(shape) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _alike(a: Layout, b: Layout) -> bool:
+    """Whether two layouts walk memory the same way; the stride of a dimension of size 1 says nothing."""
+    return tuple(a.shape) == tuple(b.shape) and all(s == t for n, s, t in zip(a.shape, a.strides, b.strides) if n != 1)
+

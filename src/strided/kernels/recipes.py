@@ -1,0 +1,29 @@
+"""What descriptors were made from, for those who want to combine kernels (compile/fuse.py). Kept only while `KEEP` is on: plans live on as bytes.
+
+A recipe is good for its descriptor wherever that runs: sizes, strides and the code's address are part of the bytes.
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+RECIPES: dict[bytes, Recipe] = {}
+KEEP = [False]
+
+
+class Recipe(NamedTuple):
+    """A map (dims None), or a fold over `dims`: expressions, (dtype, layout) of results and inputs as their builders take them, dtypes that inputs are converted to."""
+
+    exprs: tuple
+    outs: tuple
+    ins: tuple
+    compute: Any
+    dims: tuple | None
+
+
+def note(descriptor: bytes, exprs, outs, ins, compute=None, dims=None) -> bytes:
+    """Remembers the recipe if anybody wants it. Returns the descriptor."""
+    if KEEP[0]:
+        exprs = tuple(exprs) if isinstance(exprs, (tuple, list)) else (exprs,)
+        compute = tuple(compute) if isinstance(compute, (tuple, list)) else (compute,) * len(ins)
+        RECIPES[descriptor] = Recipe(exprs, tuple(outs), tuple(ins), compute, None if dims is None else tuple(dims))
+    return descriptor
