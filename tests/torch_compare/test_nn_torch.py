@@ -490,3 +490,31 @@ def test_embedding_sparse_without_gradient():
     same(F.embedding(ours(index), ours(table), sparse=True), TF.embedding(index, table, sparse=True))
     with pytest.raises(NotImplementedError, match="sparse gradients"):
         F.embedding(ours(index), ours(table).requires_grad_(), sparse=True)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_ctc(seed):
+    """Lengths of every kind, empty ones and such as no alignment fits included; losses and gradients."""
+    rng = torch.Generator().manual_seed(seed)
+    draw = lambda low, high, *shape: torch.randint(low, high, shape, generator=rng)
+    T, N, C, S = int(draw(1, 9, 1)), int(draw(1, 5, 1)), int(draw(2, 5, 1)), int(draw(1, 5, 1))
+    blank = int(draw(0, C, 1))
+    logits = torch.randn(T, N, C, generator=rng)
+    targets = (draw(1, C, N, S) + blank) % C
+    steps, lengths = draw(1, T + 1, N), draw(0, S + 1, N)
+    if seed % 5 == 0:
+        steps, lengths = steps.clone(), lengths.clone()
+        steps[0], lengths[0] = 0, 0
+    if seed % 3 == 0:
+        targets = torch.cat([row[:n] for row, n in zip(targets, lengths)])
+    for reduction in ("none", "mean", "sum"):
+        theirs = logits.log_softmax(2).requires_grad_()
+        mine = ours(theirs)
+        want = TF.ctc_loss(theirs, targets, steps, lengths, blank, reduction, True)
+        got = F.ctc_loss(mine, ours(targets), ours(steps), ours(lengths), blank, reduction, True)
+        same(got, want)
+        (want**2).sum().backward()
+        (got**2).sum().backward()
+        same(mine.grad, theirs.grad)
+    with pytest.raises(NotImplementedError, match="_ctc_loss_backward"):
+        strided.autograd.grad(F.ctc_loss(mine, ours(targets), ours(steps), ours(lengths), blank, "sum"), mine, create_graph=True)

@@ -39,6 +39,7 @@ FAMILIES = {
     "attention": "multi_head_attention_forward",
     "bilinear": "bilinear",
     "conv": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d fold unfold",
+    "ctc": "ctc_loss",
     "distance": "cosine_similarity normalize pairwise_distance pdist",
     "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
     "embedding_bag": "embedding_bag",
@@ -46,7 +47,7 @@ FAMILIES = {
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss gaussian_nll_loss "
         "hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss "
-        "ctc_loss linear_cross_entropy multilabel_margin_loss multilabel_soft_margin_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss "
+        "linear_cross_entropy multilabel_margin_loss multilabel_soft_margin_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss "
         "triplet_margin_with_distance_loss"
     ),
     "normalization": "batch_norm group_norm instance_norm local_response_norm",

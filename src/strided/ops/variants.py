@@ -45,14 +45,17 @@ def constant_pad_nd(input, pad, value=0):
             f"The input size {input.shape[d]}, plus negative padding {ends[d][0]} and {ends[d][1]} resulted in a negative output size, "
             f"which is invalid. Check dimension {d} of your input."
         )
+    kept = [size + min(before, 0) + min(after, 0) for size, (before, after) in zip(input.shape, ends)]
+    if min(kept, default=0) < 0:
+        raise RuntimeError("narrow(): length must be non-negative.\n  A negative padding cuts off more than the dimension has.")
     with no_grad():
         out = TABLE["full"].call(sizes, value, dtype=input.dtype, device=input.device)
         source, target = input, out
-        for d, (before, after) in enumerate(ends):
-            kept = input.shape[d] + min(before, 0) + min(after, 0)
-            source = source.narrow(d, max(-before, 0), max(kept, 0))
-            target = target.narrow(d, max(before, 0), max(kept, 0))
-        target.copy_(source)
+        if min(kept, default=1) > 0:
+            for d, (before, _) in enumerate(ends):
+                source = source.narrow(d, max(-before, 0), kept[d])
+                target = target.narrow(d, max(before, 0), kept[d])
+            target.copy_(source)
     if tracking(input):
         record(ConstantPadNdBackward0, (input,), out, pad=tuple(pad))
     return out

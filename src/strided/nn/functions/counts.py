@@ -218,12 +218,12 @@ def triplet_margin(out, a):
 
 
 def ctc(out, a):
-    """For each step, sample and state of the alignment: log-sum-exp of three (11) and what is emitted (1); four a class for the gradient's part; the ends."""
-    steps, classes = a.log_probs.shape[0], a.log_probs.shape[-1]
+    """For each step, sample and state of the alignment: log-sum-exp of three (11) and what is emitted (1); the ends."""
+    steps = a.log_probs.shape[0]
     batch = a.log_probs.shape[1] if a.log_probs.ndim == 3 else 1
     lengths = a.target_lengths.reshape(-1).tolist() if hasattr(a.target_lengths, "tolist") else a.target_lengths
     longest = lengths if isinstance(lengths, int) else max(lengths, default=0)
-    return batch * (12 * max(steps - 1, 0) * (2 * longest + 1) + 4 * steps * classes + 9)
+    return batch * (12 * max(steps - 1, 0) * (2 * longest + 1) + 9)
 
 
 # ---- attention --------------------------------------------------------------------------------

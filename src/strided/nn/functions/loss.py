@@ -3,12 +3,11 @@ import math
 import warnings
 
 from ... import ops
-from ...dtypes import bool_, int64
+from ...dtypes import int64
 from . import counts
 from .autocast import under_autocast
 from .distance import pairwise_distance
 from .entry import entry
-from .padding import pad
 
 
 def _reduction(reduction, size_average=None, reduce=None):
@@ -300,76 +299,6 @@ def linear_cross_entropy(
     logits = logits if len(features) == 1 else logits.unflatten(-1, features)  # [N, C, d_1, …]
     ignored = {} if ignore_index is None else {"ignore_index": ignore_index}
     return ops.cross_entropy(logits, target, weight, reduction=reduction, label_smoothing=label_smoothing, **ignored)
-
-
-@entry(counts.ctc, autocast="float32")
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
-    """−log of the probability of all alignments of a target with the input, by the forward recursion.
-
-    log_probs [T, N, C] (or [T, C]), targets [N, S] padded or joined in one dimension. reduction "mean" divides each loss by its target's length first.
-    """
-    batched = log_probs.dim() == 3
-    x = log_probs if batched else log_probs.unsqueeze(1)  # [T, N, C]
-    steps, lengths = _lengths(input_lengths), _lengths(target_lengths)
-    if len(steps) != x.size(1) or len(lengths) != x.size(1):
-        raise RuntimeError(f"input_lengths must be of size batch_size, got {len(steps)} and {len(lengths)} lengths for a batch of {x.size(1)}")
-    if max(steps, default=0) > x.size(0):
-        raise RuntimeError(f"Expected input_lengths to have value at most {x.size(0)}, but got value {max(steps)}")
-    states, follows = _alignment(targets, lengths, blank, x.size(1))  # [N, 2S + 1]: blank, t1, blank, t2, …, blank; where a blank may be left out
-    emitted = x.gather(2, states.unsqueeze(0).expand(x.size(0), -1, -1))  # [T, N, 2S + 1]
-    nowhere = ops.full_like(emitted[0], -math.inf)
-    forward = ops.where(ops.arange(states.size(1)) < 2, emitted[0], nowhere)
-    alphas = [forward]
-    for t in range(1, x.size(0)):
-        before = [forward, _shifted(forward, 1), ops.where(follows, _shifted(forward, 2), nowhere)]
-        forward = _logsumexp(ops.stack(before)) + emitted[t]
-        alphas.append(forward)
-    alphas = ops.stack(alphas)  # [T, N, 2S + 1]
-    losses = []
-    for n, (step, length) in enumerate(zip(steps, lengths)):
-        ends = alphas[max(step - 1, 0), n, max(2 * length - 1, 0) : 2 * length + 1]
-        losses.append(-_logsumexp(ends) if step else (ends[0] * 0 if not length else -nowhere[n, 0]))
-    # PyTorch's gradient is that of the logits before log_softmax, p − posterior: a term of value zero adds the p.
-    p = x.exp()
-    alive = ops.arange(x.size(0)).unsqueeze(1) < ops.tensor(steps)  # [T, N]
-    loss = ops.stack(losses) + ((p - p.detach()) * alive.unsqueeze(2)).sum((0, 2))  # [N]
-    if zero_infinity:
-        loss = ops.where(loss == math.inf, ops.zeros_like(loss), loss)
-    if reduction == "mean":
-        return (loss / ops.tensor([max(length, 1) for length in lengths], dtype=loss.dtype)).mean()
-    return loss.sum() if reduction == "sum" else loss if batched else loss[0]
-
-
-def _lengths(value):
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return [value] if isinstance(value, int) else [int(v) for v in value]
-
-
-def _alignment(targets, lengths, blank, batch):
-    """(classes of the states, whether a state may follow the one two before it)."""
-    longest = max(lengths, default=0)
-    rows, start = [], 0
-    flat = targets.reshape(-1).tolist()
-    for n, length in enumerate(lengths):
-        start = n * targets.size(1) if targets.dim() == 2 else start
-        rows.append(flat[start : start + length] + [blank] * (longest - length))
-        start += length
-    states = [[blank] + [c for target in row for c in (target, blank)] for row in rows]
-    follows = [[i >= 2 and row[i] != blank and row[i] != row[i - 2] for i in range(len(row))] for row in states]
-    return ops.tensor(states, dtype=int64).reshape(batch, -1), ops.tensor(follows, dtype=bool_).reshape(batch, -1)
-
-
-def _shifted(x, by):
-    """[.., S] moved right, −inf coming in."""
-    return pad(x, (by, -by), value=-math.inf)
-
-
-def _logsumexp(x):
-    """Over the first dimension; −inf everywhere gives −inf with gradient zero."""
-    top = x.detach().amax(0)
-    top = ops.where(top == -math.inf, ops.zeros_like(top), top)
-    total = (x - top).exp().sum(0)
-    return ops.where(total == 0, ops.full_like(total, -math.inf), ops.where(total == 0, ops.ones_like(total), total).log() + top)
 
 
 @entry(counts.triplet_margin, autocast="float32")

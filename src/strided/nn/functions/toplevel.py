@@ -6,6 +6,7 @@ import functools
 from ... import ops
 from ...dtypes import bool_ as _bool
 from . import counts as _counts
+from . import ctc as _ctc
 from . import dropout as _dropout
 from . import embedding_bag as _embedding_bag
 from . import loss as _loss
@@ -154,9 +155,9 @@ def native_dropout(input, p, train):
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-def _counted(name, parameters):
+def _counted(name, parameters, home=_loss):
     """torch.<name>: the same loss with `parameters` in the core's order, ended by `reduction` (0 none, 1 mean, 2 sum, or the word)."""
-    form = getattr(_loss, name)
+    form = getattr(home, name)
     order = parameters.split()
 
     @functools.wraps(form, assigned=("__doc__",))
@@ -173,7 +174,7 @@ def _counted(name, parameters):
 
 binary_cross_entropy_with_logits = _counted("binary_cross_entropy_with_logits", "input target weight pos_weight reduction")
 cosine_embedding_loss = _counted("cosine_embedding_loss", "input1 input2 target margin reduction")
-ctc_loss = _counted("ctc_loss", "log_probs targets input_lengths target_lengths blank reduction zero_infinity")
+ctc_loss = _counted("ctc_loss", "log_probs targets input_lengths target_lengths blank reduction zero_infinity", _ctc)
 hinge_embedding_loss = _counted("hinge_embedding_loss", "input target margin reduction")
 kl_div = _counted("kl_div", "input target reduction")
 margin_ranking_loss = _counted("margin_ranking_loss", "input1 input2 target margin reduction")
