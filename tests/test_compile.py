@@ -1,6 +1,9 @@
 """`torch.compile`: what is recorded gives the eager results, gradients and side effects; what cannot be recorded runs eagerly and says why."""
 
 import copy
+import json
+import subprocess
+import sys
 
 import pytest
 
@@ -395,3 +398,32 @@ def test_methods_and_objects_as_arguments():
     net.factor = 4.0
     assert net(x).tolist() == [4, 4, 4]
     assert Scale.forward.programs == 2
+
+
+SCRIPT = """
+import torch
+
+@torch.compile
+def scaled(x):
+    y = x * 2
+    return y + 1
+
+@torch.compile
+def decided(x):
+    return x if x.sum() > 0 else -x
+
+for _ in range(2):
+    scaled(torch.ones(1000))
+    decided(torch.ones(3))
+"""
+
+
+def test_annotate_shows_what_was_compiled(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    run = lambda *words: subprocess.run([sys.executable, "-m", "strided", "annotate", "--compiled", *words, str(tmp_path / "script.py")], capture_output=True, text=True, check=True).stdout
+    shown = run()
+    assert "scaled: 1 kind of call recorded\n  forward: 2 steps in 1 kernel, 7.8 KiB less traffic" in shown
+    assert "script.py:6  y = x * 2\n      script.py:7  return y + 1" in shown
+    assert "decided: 0 kinds of call recorded\n  runs eagerly: Python reads a tensor's value (script.py, line 11)" in shown
+    facts = json.loads(run("--json"))["functions"]
+    assert [f["name"] for f in facts] == ["scaled", "decided"] and facts[0]["kinds"][0]["forward"]["fused"][0]["saved"] == 8000

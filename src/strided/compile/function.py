@@ -7,8 +7,9 @@ recorded runs eagerly ever after, and `reasons` says why.
 from __future__ import annotations
 
 import functools
+from itertools import count
 from typing import Any, NamedTuple
-from weakref import ref
+from weakref import WeakSet, ref
 
 from .. import dtypes
 from ..autograd import enable_grad, record
@@ -43,6 +44,10 @@ class Output(NamedTuple):
     tracked: bool
 
 
+LIVE: WeakSet[Compiled] = WeakSet()  # for a report at the end of a program
+_order = count()
+
+
 class Compiled:
     """The callable behind `compile(function)`. `programs`: kinds of call recorded; `reasons`: why others run eagerly."""
 
@@ -51,6 +56,8 @@ class Compiled:
         self.entries: dict[tuple, list[Entry]] = {}
         self.eager: set[tuple] = set()
         self.reasons: list[str] = []
+        self.order = next(_order)
+        LIVE.add(self)
         functools.update_wrapper(self, function, updated=())
 
     def report(self) -> dict:

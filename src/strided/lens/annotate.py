@@ -25,7 +25,7 @@ def main(words: list[str]) -> int:
 
     parser = argparse.ArgumentParser(
         prog="strided annotate",
-        usage="strided annotate [-h] [--only FUNCTION] [--html FILE] [--json] [-o FILE] [--width N] (script.py | -m module) [args …]",
+        usage="strided annotate [-h] [--only FUNCTION] [--html FILE] [--json] [-o FILE] [--width N] [--compiled] (script.py | -m module) [args …]",
         description="Run a PyTorch script and print its source with, beside each line that touched tensors, the result's shape, dtype and strides, whether it is "
         "a view or a copy (and why), bytes newly allocated, and FLOPs.",
         epilog="""examples:
@@ -33,6 +33,7 @@ def main(words: list[str]) -> int:
   strided annotate --only forward train.py --steps 2
   strided annotate --html attention.html examples/attention.py
   strided annotate --json -o report.json examples/attention.py
+  strided annotate --compiled train.py
 
 view: the same memory, walked differently. copy: the same values in fresh memory.
 new: computed values. in place: written into memory that was there.
@@ -47,9 +48,14 @@ operator makes small ones several times slower; results are the same.""",
     parser.add_argument("--json", action="store_true", help="print the report as JSON (what the script prints goes to standard error)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where --json writes instead of standard output")
     parser.add_argument("--width", type=int, metavar="N", help="columns to print for (default: the terminal's)")
+    parser.add_argument("--compiled", action="store_true", help="show instead what torch.compile made of the functions the script gave it: which lines became one kernel")
     script.add_target(parser)
     options = parser.parse_args(words)
     target = script.target_of(options, parser)
+    if options.compiled:
+        from .compiled import report
+
+        return report(target, options.json)
     if options.output is not None and not options.json:
         parser.error("-o says where --json writes: give both")
     path = _source_of(target, parser)
