@@ -5,7 +5,7 @@ times 4-bit elements has a kernel of its own (block_dots.py), which decodes in r
 """
 from __future__ import annotations
 
-from . import jit, native
+from . import block_dots, jit, native
 from .block_casts import FIRST, PARTS, _words, dequantize_row
 from .block_casts import WORDS as CAST_WORDS
 from .block_text import Kind
@@ -17,6 +17,7 @@ from .gemv_ir import horizontal
 WORDS = [*CAST_WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad"]
 STRETCH = 1024  # elements of k that are decoded together, about
 GRAIN = 1 << 16  # multiply-adds a part should have at least
+X_PAD = 128  # X is copied with zeros behind up to a multiple of so many elements
 MOST = 64  # rows of X up to which this kernel serves; more are worth a packed product
 
 
@@ -35,12 +36,20 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     """
     kd = Kind(*kind)
     bias_name = None if bias is None else bias.name
-    address = jit.compile_kernel(("block product", repr(kd), dtype.name, bias_name, tile()), lambda: _product(kd, dtype.name, bias_name))
     lanes, _, nr = tile()
+    if block_dots.serves(kd, m, block):
+        gaps = strides[0][1] != block * kd.bits // 8
+        address = jit.compile_kernel(
+            ("block dots", repr(kd), dtype.name, bias_name, block, gaps, repr(block_dots.dots()), tile()),
+            lambda: block_dots.text(kd, dtype.name, bias_name, block, gaps, [_tiles(), _kernel(dtype.name, bias_name, "general")]),
+        )
+        nr = block_dots.ROWS
+    else:
+        address = jit.compile_kernel(("block product", repr(kd), dtype.name, bias_name, tile()), lambda: _product(kd, dtype.name, bias_name))
     each = max(1, STRETCH // block)
     stretch = each * block
     words = [n, -(-k // block), block, k, 0, *(s for pair in strides for s in pair)]
-    words += [m, row_x, n * dtype.itemsize, _up(k, lanes), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
+    words += [m, row_x, n * dtype.itemsize, _up(k, X_PAD), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
     parts = max(1, min(native.parts_for(m * n * max(k, 1), GRAIN), -(-n // nr)))
     return native.pack_desc(address, 7, parts, m * n * k > 1 << 20, result_bytes, words)
 
@@ -106,9 +115,9 @@ def store_y(f: Function, dtype: str, bias: str | None, total, column, slots, pla
     f.store(TYPES[dtype][0], f.encode(dtype, total, 1, jit.host().half), place)
 
 
-def _kernel(dtype: str, bias: str | None) -> Function:
+def _kernel(dtype: str, bias: str | None, name: str = "kernel") -> Function:
     lanes, _, nr = tile()
-    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
+    f = Function(name, "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local" if name == "kernel" else "internal")
     w = words_of(f)
     slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(7)]
     scale = f.load("float", slots[5], 4)

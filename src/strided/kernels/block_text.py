@@ -73,17 +73,15 @@ class BlockText:
 
     # ---- scales ----
 
-    def number(self, name: str, address) -> str:
-        """A scale of format `name` in memory as a float."""
+    def number(self, name: str, address, lanes: int = 1) -> str:
+        """A scale of format `name` in memory (or `lanes` of them, one after the other) as a float."""
         f = self.f
         if name == "float32":
-            return f.load("float", address, 1)
+            return f.load(vector("float", lanes), address, 1)
         if name in ("float16", "bfloat16"):
-            return f.decode(name, f.load("i16", address, 1), 1, self.half)
-        code = self.byte(address)
-        if name == "float8_e8m0fnu":
-            return self.power(code, 1)
-        return self.minifloat(code, 1, name)
+            return f.decode(name, f.load(vector("i16", lanes), address, 1), lanes, self.half)
+        code = f.op(f"zext {vector('i8', lanes)} {f.load(vector('i8', lanes), address, 1)} to {vector('i32', lanes)}")
+        return self.power(code, lanes) if name == "float8_e8m0fnu" else self.minifloat(code, lanes, name)
 
     def power(self, code, lanes: int) -> str:
         """2**(code - 127) of an E8M0 code in i32 lanes; 255 is NaN, and 0 is a subnormal number of float32."""

@@ -1,0 +1,395 @@
+"""A few rows times a matrix of 4-bit elements or bytes in blocks, decoded in registers: Y [m, n] = X [m, k] @ W [n, k]^T (+ bias [n]).
+
+4-bit elements become bytes by one shuffle of a register that holds the table, and bytes are multiplied four at a time by the host's dot-product instruction. For
+that each stretch of X is held in fixed point under one exponent, in two or three signed bytes: 22 bits beside the sign for float32, 14 for 16-bit floats,
+of the largest number of the stretch. Where X holds an infinity or a NaN, the kernel of block_products.py runs instead; so it does on other hosts.
+
+A vector of W holds `width` bytes, each of one or two elements; a lane (i32 or float) has four of these bytes.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..dtypes import names
+from . import jit
+from .block_casts import PARTS, dequantize_row
+from .block_text import BlockText, Kind, _bits
+from .formats import literal
+from .gemm_text import Function, module, vector
+from .gemv_ir import horizontal
+
+MOST = 4  # rows of X up to which this kernel is the faster one
+ROWS = 4  # rows of W that share the loads of X
+
+
+class Dots(NamedTuple):
+    """The host's dot product of bytes. how: "vnni" (u8 times i8, into i32), "avx2" (the same in three instructions), "neon" (i8 times i8)."""
+
+    how: str
+    width: int
+
+    @property
+    def lanes(self) -> int:
+        return self.width // 4
+
+
+def dots() -> Dots | None:
+    """What this host multiplies bytes with; None where nothing suits."""
+    host = jit.host()
+    if host.vector_bits == 512 and {"+avx512vnni", "+avx512bw"} <= host.features:
+        return Dots("vnni", 64)
+    if host.arch == "x86_64" and "+avx2" in host.features and host.fma:
+        return Dots("avx2", 32)
+    if host.arch == "aarch64" and "+dotprod" in host.features:
+        return Dots("neon", 16)
+    return None
+
+
+def table(kind: Kind) -> list[int] | None:
+    """The elements of 4-bit codes as small integers (E2M1's are doubled); None where elements are no 4-bit codes."""
+    if kind.bits != 4:
+        return None
+    element = names()[kind.element]
+    if element.kind == "float":
+        return [int(2 * element.encoding.decode(code)) for code in range(16)]
+    return [(code - 16 if code > 7 and element.kind == "int" else code) - kind.bias for code in range(16)]
+
+
+def serves(kind: Kind, m: int, block: int) -> bool:
+    """Whether this kernel takes a product: few rows, elements of 4 bits or integers of 8, groups that lie evenly in vectors."""
+    d = dots()
+    if d is None or not 1 <= m <= MOST or kind.order not in ("pairs", "halves", "bytes") or kind.order == "bytes" and names()[kind.element].kind == "float":
+        return False
+    held = d.width * 8 // kind.bits
+    return block % 16 == 0 and (held % block == 0 or block % held == 0)
+
+
+def text(kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, plain: list[Function]) -> str:
+    """The module. gaps: other bytes lie between the codes of neighbouring blocks. `plain` are the functions of block_products.py's kernel, whose entry is @general."""
+    d = dots()
+    assert d is not None
+    maker = _Text(kind, dtype, bias, block, gaps, d)
+    extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n!900 = !{i32 1}"
+    return module(dequantize_row(kind), *plain, maker.prepare(), maker.scales(), maker.rows(), maker.kernel(), extra=extra)
+
+
+class _Text:
+    """Writes the functions of one kernel."""
+
+    def __init__(self, kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, d: Dots):
+        self.kind, self.dtype, self.bias, self.block, self.gaps, self.d = kind, dtype, bias, block, gaps, d
+        self.digits = 3 if dtype == "float32" else 2
+        self.sides = 8 // kind.bits  # codes a byte
+        self.held = self.sides * d.width  # elements a vector
+        self.piece = block // self.sides  # bytes of a block's codes
+        entries = table(kind)
+        signed = names()[kind.element].kind == "int"
+        # Bytes of W are unsigned on x86 and signed on arm: elements are moved by `offset`, and its share is taken off again.
+        self.offset = 128 * signed - 128 * (d.how == "neon") if entries is None else max(0, -min(entries)) if d.how != "neon" else 0
+        self.table = [v + self.offset for v in entries or ()]
+        self.added = kind.zero != ""  # a group has an addend: its minimum, or its zero point times its scale, negative
+        self.attributes = jit.host().attributes + " noinline"
+
+    # ---- sizes of X in scratch: per vector digits, what is taken off in lanes, sums of lanes, exponent ----
+
+    @property
+    def digit_bytes(self) -> int:
+        return self.sides * self.digits * self.d.width
+
+    def x_bytes(self, f: Function, vectors) -> str:
+        return f.mul(vectors, self.digit_bytes + 2 * 4 * self.d.lanes + 64)
+
+    def x_parts(self, f: Function, base, vectors) -> tuple[str, str, str, str]:
+        """Addresses of digits, offsets, sums and scales of one row of X."""
+        offsets = f.at("i8", base, f.mul(vectors, self.digit_bytes))
+        sums = f.at("i8", offsets, f.mul(vectors, 4 * self.d.lanes))
+        return base, offsets, sums, f.at("i8", sums, f.mul(vectors, 4 * self.d.lanes))
+
+    # ---- X in fixed point ----
+
+    def order(self) -> list[list[int]]:
+        """A vector's elements byte by byte: one list for whole bytes, two for low and high nibbles."""
+        w = self.d.width
+        if self.kind.order == "bytes":
+            return [list(range(w))]
+        if self.kind.order == "pairs":
+            return [[2 * j for j in range(w)], [2 * j + 1 for j in range(w)]]
+        low = [32 * (j // 16) + j % 16 for j in range(w)]
+        return [low, [i + 16 for i in low]]
+
+    def prepare(self) -> Function:
+        """One row of X (float32, zeros behind) into digits; wild [1] becomes 1 where it holds an infinity or a NaN."""
+        f = Function("prepare", "ptr noalias readonly %x, i64 %vectors, ptr noalias %base, ptr noalias %wild", self.attributes)
+        b = BlockText(f, self.kind)
+        w, lanes = self.d.width, self.d.lanes
+        n = self.held
+        digits, offsets, sums, scales = self.x_parts(f, "%base", "%vectors")
+        with f.loop(0, "%vectors") as v:
+            x = f.load(vector("float", n), f.at("float", "%x", f.mul(v, n)), 4)
+            size = f.op(f"and <{n} x i32> {f.op(f'bitcast <{n} x float> {x} to <{n} x i32>')}, {b.const('i32', 0x7FFFFFFF, n)}")
+            top = f.call("i32", f"llvm.vector.reduce.umax.v{n}i32", f"<{n} x i32> {size}")
+            with f.when(f.op(f"icmp uge i32 {top}, {0x7F800000}")):
+                f.store("i32", "1", "%wild")
+            bits = (22 if self.sides == 2 else 21) if self.digits == 3 else 14  # sums of a lane fit 32 bits
+            exponent = b.both("smax", f.op(f"lshr i32 {top}, 23"), str(bits), 1)  # of the largest, biased; the scale stays a normal number
+            factor = self._power(f, f.op(f"sub i32 {253 + bits}, {exponent}"))
+            f.store("float", self._power(f, f.op(f"sub i32 {exponent}, {bits - 1}")), f.at("float", scales, v))
+            moved = f.plus("float", n, f.times("float", n, x, f.splat("float", factor, n)), b.real(1.5 * 2.0**23, n))
+            whole = f.op(f"sub <{n} x i32> {f.op(f'bitcast <{n} x float> {moved} to <{n} x i32>')}, {b.const('i32', _bits(1.5 * 2.0**23), n)}")
+            total = None
+            for side, picked in enumerate(self.order()):
+                mask = ", ".join(f"i32 {i}" for i in picked)
+                rest = f.op(f"shufflevector <{n} x i32> {whole}, <{n} x i32> poison, <{w} x i32> <{mask}>")
+                for q in range(4):  # sums of lanes: four neighbouring bytes on either side
+                    every = ", ".join(f"i32 {4 * i + q}" for i in range(lanes))
+                    part = f.op(f"shufflevector <{w} x i32> {rest}, <{w} x i32> poison, <{lanes} x i32> <{every}>")
+                    total = part if total is None else f.op(f"add <{lanes} x i32> {total}, {part}")
+                for digit in range(self.digits):
+                    byte = f.op(f"trunc <{w} x i32> {rest} to <{w} x i8>")
+                    f.store(f"<{w} x i8>", byte, f.at("i8", digits, f.add(f.mul(v, self.digit_bytes), (side * self.digits + digit) * w)), 1)
+                    if digit + 1 < self.digits:
+                        rest = f.op(f"sub <{w} x i32> {rest}, {f.op(f'sext <{w} x i8> {byte} to <{w} x i32>')}")
+                        rest = f.op(f"ashr <{w} x i32> {rest}, {b.const('i32', 8, w)}")
+            f.store(f"<{lanes} x i32>", f.op(f"mul <{lanes} x i32> {total}, {b.const('i32', -self.offset, lanes)}"), f.at("i32", offsets, f.mul(v, lanes)), 4)
+            f.store(f"<{lanes} x float>", f.op(f"sitofp <{lanes} x i32> {total} to <{lanes} x float>"), f.at("float", sums, f.mul(v, lanes)), 4)
+        return f
+
+    @staticmethod
+    def _power(f: Function, biased) -> str:
+        return f.op(f"bitcast i32 {f.op(f'shl i32 {biased}, 23')} to float")
+
+    # ---- scales of W ----
+
+    def scales(self) -> Function:
+        """The scales of one row of W as floats, and its groups' addends."""
+        parts = ", ".join(f"ptr noalias readonly %p{p}, i64 %step{p}" for p in range(PARTS))
+        f = Function("scales", f"{parts}, i64 %blocks, float %ts, ptr noalias %factors, ptr noalias %addends", self.attributes)
+        b, k = BlockText(f, self.kind), self.kind
+        unit = (2.0**k.unit) * (0.5 if names()[k.element].kind == "float" else 1.0)  # what one step of the integers is worth
+
+        def some(g, lanes, steps):
+            wide = vector("float", lanes)
+            at = [f.at("i8", f"%p{p}", f.mul(g, step)) for p, step in enumerate(steps)]
+            factor = b.number(k.scale, b.field(at, "scale"), lanes)
+            if k.tensor_scale:
+                factor = f.times("float", lanes, factor, f.splat("float", "%ts", lanes))
+            if k.zero == "zero":
+                zero = f.op(f"uitofp {vector('i8', lanes)} {f.load(vector('i8', lanes), b.field(at, 'zero'), 1)} to {wide}")
+                f.store(wide, f.op(f"fneg {wide} {f.times('float', lanes, factor, zero)}"), f.at("float", "%addends", g), 4)
+            elif k.zero == "min":
+                f.store(wide, b.number("float16", b.field(at, "min"), lanes), f.at("float", "%addends", g), 4)
+            if unit != 1:
+                factor = f.times("float", lanes, factor, b.real(unit, lanes))
+            f.store(wide, factor, f.at("float", "%factors", g), 4)
+
+        def one_by_one(first):
+            with f.loop(first, "%blocks") as g:
+                some(g, 1, [f"%step{p}" for p in range(PARTS)])
+
+        if k.order == "halves" or self.gaps:
+            one_by_one(0)
+            return f
+        size = names()[k.scale].itemsize
+        dense = f.compare("eq", "%step1", size)
+        if k.zero == "zero":
+            dense = f.both(dense, f.compare("eq", "%step2", 1))
+        whole = f.op(f"select i1 {dense}, i64 {f.mul(f.div('%blocks', 16), 16)}, i64 0")
+        with f.loop(0, whole, 16) as g:
+            some(g, 16, [0, size, 1])
+        one_by_one(whole)
+        return f
+
+    def spread(self, f: Function, scales, v) -> str:
+        """The groups' numbers of vector v, each in its lanes."""
+        lanes = self.d.lanes
+        each = self.block // (4 * self.sides)  # lanes of a group
+        if each >= lanes:
+            return f.splat("float", f.load("float", f.at("float", scales, f.div(f.mul(v, lanes), each))), lanes)
+        n = lanes // each
+        few = f.load(f"<{n} x float>", f.at("float", scales, f.mul(v, n)), 4)
+        return f.op(f"shufflevector <{n} x float> {few}, <{n} x float> poison, <{lanes} x i32> <" + ", ".join(f"i32 {i // each}" for i in range(lanes)) + ">")
+
+    # ---- rows of W ----
+
+    def look_up(self, f: Function, raw) -> tuple[str, ...]:
+        """A vector's elements as bytes, moved by the offset: of low and of high nibbles, or of whole bytes."""
+        w = self.d.width
+        t = f"<{w} x i8>"
+        if self.sides == 1:  # moving by 128 is turning the top bit over
+            return (f.op(f"xor {t} {raw}, {f.constant('i8', -128, w)}") if self.offset else raw,)
+        entries = "<" + ", ".join(f"i8 {self.table[i % 16]}" for i in range(w)) + ">"
+        host = jit.host()
+        if self.d.how == "vnni" and "+avx512vbmi" in host.features:  # only the six low bits of an index count, and the table is there four times
+            high = self._nibbles_up(f, raw)
+            f.declared.add(f"declare {t} @llvm.x86.avx512.permvar.qi.512({t}, {t})")
+            return tuple(f.op(f"call {t} @llvm.x86.avx512.permvar.qi.512({t} {entries}, {t} {index})") for index in (raw, high))
+        low = f.op(f"and {t} {raw}, {f.constant('i8', 15, w)}")
+        high = f.op(f"lshr {t} {raw}, {f.constant('i8', 4, w)}")
+        name = {"vnni": "llvm.x86.avx512.pshuf.b.512", "avx2": "llvm.x86.avx2.pshuf.b", "neon": "llvm.aarch64.neon.tbl1.v16i8"}[self.d.how]
+        f.declared.add(f"declare {t} @{name}({t}, {t})")
+        return tuple(f.op(f"call {t} @{name}({t} {entries}, {t} {index})") for index in (low, high))
+
+    def code(self, f: Function, row, byte) -> str:
+        """Address of byte `byte` of a row's codes, where blocks lie `step` bytes apart."""
+        block, inside = f.div(byte, self.piece), f.rem(byte, self.piece)
+        return f.at("i8", f.at("i8", row, f.mul(block, "%step")), f.add(inside, self.kind.at("codes")[1]))
+
+    def _nibbles_up(self, f: Function, raw) -> str:
+        w = self.d.width
+        words = f.op(f"bitcast <{w} x i8> {raw} to <{w // 2} x i16>")
+        moved = f.op(f"lshr <{w // 2} x i16> {words}, {f.constant('i16', 4, w // 2)}")
+        return f.op(f"bitcast <{w // 2} x i16> {moved} to <{w} x i8>")
+
+    def dot(self, f: Function, total, w_bytes, x_bytes) -> str:
+        """total + the products of four neighbouring bytes, in i32 lanes."""
+        w, lanes = self.d.width, self.d.lanes
+        bytes_, words, i32 = f"<{w} x i8>", f"<{w // 2} x i16>", f"<{lanes} x i32>"
+        if self.d.how == "vnni":
+            f.declared.add(f"declare {i32} @llvm.x86.avx512.vpdpbusd.512({i32}, {i32}, {i32})")
+            a, c = (f.op(f"bitcast {bytes_} {v} to {i32}") for v in (w_bytes, x_bytes))
+            return f.op(f"call {i32} @llvm.x86.avx512.vpdpbusd.512({i32} {total}, {i32} {a}, {i32} {c})")
+        if self.d.how == "neon":
+            f.declared.add(f"declare {i32} @llvm.aarch64.neon.sdot.v4i32.v16i8({i32}, {bytes_}, {bytes_})")
+            return f.op(f"call {i32} @llvm.aarch64.neon.sdot.v4i32.v16i8({i32} {total}, {bytes_} {w_bytes}, {bytes_} {x_bytes})")
+        f.declared.add(f"declare {words} @llvm.x86.avx2.pmadd.ub.sw({bytes_}, {bytes_})")
+        f.declared.add(f"declare {i32} @llvm.x86.avx2.pmadd.wd({words}, {words})")
+        pairs = f.op(f"call {words} @llvm.x86.avx2.pmadd.ub.sw({bytes_} {w_bytes}, {bytes_} {x_bytes})")  # at most 2 * 24 * 128: it does not saturate
+        fours = f.op(f"call {i32} @llvm.x86.avx2.pmadd.wd({words} {pairs}, {words} {f.constant('i16', 1, w // 2)})")
+        return f.op(f"add {i32} {total}, {fours}")
+
+    def rows(self) -> Function:
+        """sums [count]: the products of one row of X (base, vectors) with `count` rows of W, whose scales and addends lie `ld` floats apart."""
+        f = Function(
+            "rows",
+            "ptr noalias readonly %base, i64 %vectors, i64 %whole, i64 %left, ptr noalias readonly %w, i64 %next, i64 %step, ptr noalias readonly %factors, "
+            "ptr noalias readonly %addends, i64 %ld, i64 %count, ptr noalias %sums", self.attributes,
+        )  # fmt: skip
+        w, lanes = self.d.width, self.d.lanes
+        wide, i32 = f"<{lanes} x float>", f"<{lanes} x i32>"
+        digits, offsets, lane_sums, scales = self.x_parts(f, "%base", "%vectors")
+
+        def step(v, totals, rows, load):
+            x = [f.load(f"<{w} x i8>", f.at("i8", digits, f.add(f.mul(v, self.digit_bytes), i * w)), 1) for i in range(self.sides * self.digits)]
+            scale = f.splat("float", f.load("float", f.at("float", scales, v)), lanes)
+            start = f.load(i32, f.at("i32", offsets, f.mul(v, lanes)), 4)
+            for total, row in zip(totals, rows):
+                sides = self.look_up(f, load(row))
+                found = "zeroinitializer"
+                for digit in reversed(range(self.digits)):
+                    here = start if digit == 0 else "zeroinitializer"
+                    for side in range(self.sides):
+                        here = self.dot(f, here, sides[side], x[side * self.digits + digit])
+                    if digit + 1 < self.digits:
+                        found = f.op(f"shl {i32} {found}, {f.constant('i32', 8, lanes)}")
+                        here = f.op(f"add {i32} {here}, {found}")
+                    found = here
+                number = f.times("float", lanes, f.op(f"sitofp {i32} {found} to {wide}"), scale)
+                factors = f.at("float", "%factors", f.mul(row, "%ld"))
+                sum_ = f.fma("float", lanes, number, self.spread(f, factors, v), f.load(wide, total, 64), True)
+                if self.added:
+                    of_x = f.times("float", lanes, f.load(wide, f.at("float", lane_sums, f.mul(v, lanes)), 4), scale)
+                    sum_ = f.fma("float", lanes, of_x, self.spread(f, f.at("float", "%addends", f.mul(row, "%ld")), v), sum_, True)
+                f.store(wide, sum_, total, 64)
+
+        def block(first, many):
+            totals = [f.variable(wide, "zeroinitializer", 64) for _ in range(many)]
+            rows = [f.add(first, r) for r in range(many)]
+
+            def load(row, v):
+                start = f.at("i8", "%w", f.mul(row, "%next"))
+                if not self.gaps:
+                    return f.load(f"<{w} x i8>", f.at("i8", start, f.mul(v, w)), 1)
+                size = min(self.piece, w)
+                pieces = [f.load(f"<{size} x i8>", self.code(f, start, f.add(f.mul(v, w), p * size)), 1) for p in range(w // size)]
+                return _joined(f, pieces, size)
+
+            with f.loop(0, "%whole") as v:
+                step(v, totals, rows, lambda row: load(row, v))
+            with f.when(f.compare("slt", "%whole", "%vectors")):  # what is left of a row, through a copy with zeros behind
+                def copied(row):
+                    held = f.variable(f"[{w} x i8]", align=64)
+                    f.call("void", "llvm.memset.p0.i64", f"ptr {held}", "i8 0", f"i64 {w}", "i1 false")
+                    start = f.at("i8", "%w", f.mul(row, "%next"))
+                    if not self.gaps:
+                        f.call("void", "llvm.memcpy.p0.p0.i64", f"ptr {held}", f"ptr {f.at('i8', start, f.mul('%whole', w))}", "i64 %left", "i1 false")
+                    else:
+                        with f.loop(0, "%left", 16) as at:
+                            f.store("<16 x i8>", f.load("<16 x i8>", self.code(f, start, f.add(f.mul("%whole", w), at)), 1), f.at("i8", held, at), 1)
+                    return f.load(f"<{w} x i8>", held, 64)
+
+                step("%whole", totals, rows, copied)
+            for row, total in zip(rows, totals):
+                f.store("float", horizontal(f, "float", lanes, f.load(wide, total, 64)), f.at("float", "%sums", row))
+
+        many = f.compare("eq", "%count", ROWS)
+
+        def one_by_one():
+            with f.loop(0, "%count") as r:
+                block(r, 1)
+
+        f.choose(many, lambda: block("0", ROWS), one_by_one)
+        return f
+
+    # ---- the entry ----
+
+    def kernel(self) -> Function:
+        from .block_products import load_x, store_y, words_of
+
+        f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
+        words = words_of(f)
+        slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(7)]
+        ts = f.load("float", slots[5], 4)
+        w = self.d.width
+        items = f.ceil_div(words["rows"], ROWS)
+        low, high = (f.mul(f.div(f.mul(items, part), "%parts"), ROWS) for part in ("%part", f.add("%part", 1)))
+        high = f.min(high, words["rows"])
+        with f.when(f.compare("slt", low, high)):
+            vectors = f.ceil_div(words["cols"], self.held)
+            row_bytes = f.mul(words["blocks"], self.piece)  # of codes
+            whole = f.min(f.div(row_bytes, w), vectors)
+            left = f.min(f.sub(row_bytes, f.mul(whole, w)), w)
+            groups = f.add(f.ceil_div(f.mul(vectors, self.held), self.block), 16)
+            x_bytes = self.x_bytes(f, vectors)
+            cell, wild = f.variable("ptr"), f.variable("i32", 0)
+            plain_bytes = f.mul(f.mul(words["m"], words["wide"]), 4)
+            total = f.add(f.add(f.mul(x_bytes, words["m"]), f.mul(groups, 8 * ROWS)), plain_bytes)
+            f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {total})")
+            base = f.load("ptr", cell)
+            factors = f.at("i8", base, f.mul(x_bytes, words["m"]))
+            addends = f.at("float", factors, f.mul(groups, ROWS))
+            plain = f.at("float", addends, f.mul(groups, ROWS))
+            f.call("void", "llvm.memset.p0.i64", f"ptr {factors}", "i8 0", f"i64 {f.mul(groups, 8 * ROWS)}", "i1 false")  # behind a row's last group: zero
+            load_x(f, self.dtype, slots[1], words, plain)
+            with f.loop(0, words["m"]) as m:
+                f.do(f"call void @prepare(ptr {f.at('float', plain, f.mul(m, words['wide']))}, i64 {vectors}, ptr {f.at('i8', base, f.mul(m, x_bytes))}, ptr {wild})")
+
+            def fast():
+                sums = f.variable(f"[{ROWS} x float]", align=64)
+                with f.loop(low, high, ROWS) as n0:
+                    count = f.min(ROWS, f.sub(high, n0))
+                    at = [f.at("i8", slots[2 + p], f.mul(n0, words[f"row{p}"])) for p in range(PARTS)]
+                    with f.loop(0, count) as r:
+                        parts = ", ".join(f"ptr {f.at('i8', at[p], f.mul(r, words[f'row{p}']))}, i64 {words[f'step{p}']}" for p in range(PARTS))
+                        places = ", ".join(f"ptr {f.at('float', base_, f.mul(r, groups))}" for base_ in (factors, addends))
+                        f.do(f"call void @scales({parts}, i64 {words['blocks']}, float {ts}, {places})")
+                    with f.loop(0, words["m"]) as m:
+                        f.do(
+                            f"call void @rows(ptr {f.at('i8', base, f.mul(m, x_bytes))}, i64 {vectors}, i64 {whole}, i64 {left}, ptr {at[0]}, i64 {words['row0']}, "
+                            f"i64 {words['step0']}, ptr {factors}, ptr {addends}, i64 {groups}, i64 {count}, ptr {sums})"
+                        )
+                        with f.loop(0, count) as r:
+                            column = f.add(n0, r)
+                            place = f.at("i8", f.at("i8", slots[0], f.mul(m, words["row_y"])), f.mul(column, 4 if self.dtype == "float32" else 2))
+                            store_y(f, self.dtype, self.bias, f.load("float", f.at("float", sums, r)), column, slots, place)
+
+            f.choose(f.op(f"icmp eq i32 {f.load('i32', wild)}, 0"), fast, lambda: f.do("call void @general(ptr %desc, ptr %slots, i64 %part, i64 %parts)"))
+            f.do(f"call void @free(ptr {base})")
+        return f
+
+
+def _joined(f: Function, pieces: list[str], lanes: int) -> str:
+    while len(pieces) > 1:
+        order = ", ".join(f"i32 {i}" for i in range(2 * lanes))
+        pieces = [f.op(f"shufflevector <{lanes} x i8> {a}, <{lanes} x i8> {b}, <{2 * lanes} x i32> <{order}>") for a, b in zip(pieces[::2], pieces[1::2])]
+        lanes *= 2
+    return pieces[0]
