@@ -247,7 +247,7 @@ def _promote_rare(a, b):
     if any(d.is_floating_point and d.bits < 16 or d is float4_e2m1fn_x2 for d in (a, b)):
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}")
     for wide, other in ((a, b), (b, a)):
-        if (other in (uint16, uint32, uint64) or other.bits < 8) and (wide.is_floating_point or wide.is_complex):
+        if (other in (uint16, uint32, uint64) or other.bits < 8) and wide.is_floating_point:
             return wide
     if uint16 in (a, b) or uint32 in (a, b) or uint64 in (a, b):
         raise RuntimeError(
