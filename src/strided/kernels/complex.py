@@ -111,9 +111,16 @@ def _angle(z: Parts) -> Expr:
     return E.atan2(_or_zero(z[1]), z[0])
 
 
-def _times(trig, size) -> Expr:
-    """trig · size where an exact 0 wins over an infinite size."""
-    return where(E.node("eq", trig, 0), trig, product(trig, size))
+def _either(a, b) -> Expr:
+    return E.node("or", a, b)
+
+
+def _times(trig, size, x, infinite: bool = False) -> Expr:
+    """trig · size, for the sine or cosine of an angle and a size that belongs to x: an exact 0 wins over an infinite size, and over the NaN of an infinite
+    angle. `infinite`: so does the infinite size of an infinite x over that NaN."""
+    wins = _either(E.node("eq", size, 0), E.isinf(size)) if infinite else E.node("eq", size, 0)
+    lost = E.node("and", E.node("and", E.isnan(trig), wins), _either(E.isinf(x), E.node("eq", x, 0)))
+    return where(E.node("eq", trig, 0), trig, where(lost, size, product(trig, size)))
 
 
 def _turn(z: Parts) -> Parts:
@@ -192,22 +199,24 @@ def _where(c: Parts, a: Parts, b: Parts) -> Parts:
 # ---- exponentials, logarithms, powers ----------------------------------------------------------------------------------------------------------
 
 
-def _scaled_exp(size: Expr, angle: Expr) -> Parts:
-    return _times(E.cos(angle), size), _times(E.sin(angle), size)
+def _scaled_exp(size: Expr, x: Expr, angle: Expr) -> Parts:
+    return _times(E.cos(angle), size, x, True), _times(E.sin(angle), size, x)
 
 
 def exp(z: Parts) -> Parts:
-    return _scaled_exp(E.exp(z[0]), _or_zero(z[1]))
+    return _scaled_exp(E.exp(z[0]), z[0], _or_zero(z[1]))
 
 
 def exp2(z: Parts) -> Parts:
-    return _scaled_exp(E.exp2(z[0]), _or_zero(z[1]) * math.log(2))
+    return _scaled_exp(E.exp2(z[0]), z[0], _or_zero(z[1]) * math.log(2))
 
 
 def expm1(z: Parts) -> Parts:
     x, y = z[0], _or_zero(z[1])
     half = E.sin(y * 0.5)
-    return product(E.expm1(x), E.cos(y)) - 2 * (half * half), _times(E.sin(y), E.exp(x))
+    size, sine = E.expm1(x), E.sin(y)
+    re = where(_either(E.isinf(size), E.node("eq", size, -1)), _times(E.cos(y), E.exp(x), x, True) - 1, product(size, E.cos(y)) - 2 * (half * half))
+    return re, _times(sine, E.exp(x), x)
 
 
 def _log_size(x: Expr, y: Expr) -> Expr:
@@ -239,7 +248,7 @@ def sqrt(z: Parts) -> Parts:
     x, y = z[0], _or_zero(z[1])
     large = E.sqrt(abs(x) * 0.5 + E.hypot(x, y) * 0.5)
     small = abs(y) / (2 * large)
-    small = where(E.node("eq", large, 0) , 0.0, small)
+    small = where(E.node("eq", large, 0), 0.0, small)
     infinite, right = E.isinf(y), E.node("or", x >= 0, E.isnan(x))
     re = where(infinite, math.inf, where(right, large, small))
     return re, E.copysign(where(infinite, math.inf, where(right, small, large)), y)
@@ -277,12 +286,12 @@ def sigmoid(z: Parts) -> Parts:
 
 def sinh(z: Parts) -> Parts:
     x, y = z[0], _or_zero(z[1])
-    return _times(E.cos(y), E.sinh(x)), _times(E.sin(y), E.cosh(x))
+    return _times(E.cos(y), E.sinh(x), x, True), _times(E.sin(y), E.cosh(x), x)
 
 
 def cosh(z: Parts) -> Parts:
     x, y = z[0], _or_zero(z[1])
-    return _times(E.cos(y), E.cosh(x)), _times(E.sin(y), E.sinh(x))
+    return _times(E.cos(y), E.cosh(x), x, True), _times(E.sin(y), E.sinh(x), x)
 
 
 def tanh(z: Parts) -> Parts:
@@ -292,34 +301,46 @@ def tanh(z: Parts) -> Parts:
     tangent, s = E.tan(y), E.sinh(near)
     beta, rho = 1 + tangent * tangent, E.sqrt(1 + s * s)
     below = 1 + beta * s * s
-    return (where(far, E.copysign(1.0, x), beta * rho * s / below),
-            where(far, 4 * E.sin(y) * E.cos(y) * E.exp(-2 * abs(x)), tangent / below))
+    limit = where(_either(E.isfinite(y), E.isinf(x)), E.copysign(1.0, x), math.nan)
+    tail = where(E.isinf(x), E.copysign(0.0, y), 4 * E.sin(y) * E.cos(y) * E.exp(-2 * abs(x)))
+    return (where(far, limit, where(E.node("eq", s, 0), s, beta * rho * s / below)),
+            where(far, tail, where(E.node("eq", tangent, 0), tangent, tangent / below)))
 
 
 def asin(z: Parts) -> Parts:
     x, y = z[0], _or_zero(z[1])
     a, b = sqrt((1 - x, -y)), sqrt((1 + x, y))
-    return E.atan2(x, _real_of_product(a, b)), _asinh_real(_imag_of_product((a[0], -_or_zero(a[1])), b))
+    endless = E.isinf(x)
+    re = E.atan2(x, where(endless, where(E.isfinite(y), 0.0, abs(y)), _real_of_product(a, b)))
+    im = E.asinh(_imag_of_product((a[0], -_or_zero(a[1])), b))
+    return where(E.node("eq", x, 0), x, re), where(endless, E.copysign(math.inf, y), im)
 
 
 def acos(z: Parts) -> Parts:
     x, y = z[0], _or_zero(z[1])
     a, b = sqrt((1 - x, -y)), sqrt((1 + x, y))
-    return 2 * E.atan2(a[0], b[0]), _asinh_real(_imag_of_product((b[0], -_or_zero(b[1])), a))
+    endless = _either(E.isinf(x), E.isinf(y))
+    re = where(endless, E.atan2(abs(y), x), where(E.node("eq", x, 0), math.pi / 2, 2 * E.atan2(a[0], b[0])))
+    return re, where(endless, E.copysign(math.inf, -y), E.asinh(_imag_of_product((b[0], -_or_zero(b[1])), a)))
 
 
 def acosh(z: Parts) -> Parts:
     x, y = z[0], _or_zero(z[1])
     a, b = sqrt((x - 1, y)), sqrt((x + 1, y))
-    return _asinh_real(_real_of_product((a[0], -_or_zero(a[1])), b)), 2 * E.atan2(_or_zero(a[1]), b[0])
+    endless = _either(E.isinf(x), E.isinf(y))
+    re = where(endless, math.inf, E.asinh(_real_of_product((a[0], -_or_zero(a[1])), b)))
+    return re, where(endless, E.atan2(y, x), where(E.node("eq", x, 0), E.copysign(math.pi / 2, y), 2 * E.atan2(_or_zero(a[1]), b[0])))
 
 
 def atanh(z: Parts) -> Parts:
     x, y = z[0], _or_zero(z[1])
-    infinite = E.node("or", E.isinf(x), E.isinf(y))
-    re = E.log1p(4 * abs(x) / ((1 - abs(x)) * (1 - abs(x)) + y * y)) * 0.25
-    im = E.atan2(2 * y, (1 - x) * (1 + x) - y * y) * 0.5
-    return E.copysign(where(infinite, 0.0, re), x), where(infinite, E.copysign(math.pi / 2, y), im)
+    endless = _either(E.isinf(x), E.isinf(y))
+    far = E.maximum(abs(x), abs(y)) > 1e8  # 1/z to all digits there, and squares could overflow
+    near, up = where(far, 0.0, abs(x)), where(far, 0.0, y)
+    re = E.log1p(4 * near / ((1 - near) * (1 - near) + up * up)) * 0.25
+    re = where(endless, 0.0, where(far, div((E.constant(1.0), None), (abs(x), y))[0], re))
+    im = where(_either(far, endless), E.copysign(math.pi / 2, y), E.atan2(2 * up, (1 - near) * (1 + near) - up * up) * 0.5)
+    return where(E.node("eq", x, 0), x, E.copysign(re, x)), where(E.isnan(y), y, im)
 
 
 def _real_of_product(a: Parts, b: Parts) -> Expr:
@@ -328,10 +349,6 @@ def _real_of_product(a: Parts, b: Parts) -> Expr:
 
 def _imag_of_product(a: Parts, b: Parts) -> Expr:
     return product(a[0], b[1]) + product(a[1], b[0])
-
-
-def _asinh_real(x: Expr) -> Expr:
-    return E.asinh(x)
 
 
 RULES: dict[str, Callable[..., Parts]] = {
