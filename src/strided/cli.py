@@ -21,6 +21,7 @@ commands:
   annotate  run it and show shapes, copies and FLOPs        strided annotate attention.py
   inspect   what a checkpoint's weights are and take        strided inspect model.safetensors
   number    what a number becomes in a format               strided number 0.1 --dtype bfloat16
+  error     what real weights lose in other formats         strided error model.safetensors --formats mxfp4,int4-g128
 
   strided <command> --help    the command's options, with examples
   strided --version
@@ -46,11 +47,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         import strided.lens.inspect as inspect
 
         return inspect.main(rest)
+    if command == "error":
+        import strided.lens.error as error
+
+        return error.main(rest)
     if command == "number":
         import strided.lens.number as number
 
         return number.main(rest)
-    print(f"strided: no command {command!r}; there are run, annotate, inspect and number (strided --help)", file=sys.stderr)
+    print(f"strided: no command {command!r}; there are run, annotate, inspect, number and error (strided --help)", file=sys.stderr)
     return 2
 
 
