@@ -61,6 +61,11 @@ class BlockFormat:
         return self
 
     @property
+    def scalar_name(self) -> str:
+        """Its name in PyTorch's error messages."""
+        return self.name
+
+    @property
     def nbytes(self) -> int:
         """Bytes of one block, in all parts."""
         return sum(part.nbytes for part in self.parts)

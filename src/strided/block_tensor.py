@@ -89,6 +89,9 @@ class BlockTensor(Tensor):
             raise TypeError(f"a block tensor's data is a block tensor, not {type(value).__name__}: assign a new parameter instead")
         self._take(value)
 
+    def type(self, dtype=None, non_blocking=False):
+        return "torch.BlockTensor" if dtype is None else self.to(dtype)
+
     def size(self, dim=None):
         return self.shape if dim is None else self.shape[wrap_dim(dim, self.ndim)]
 

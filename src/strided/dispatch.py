@@ -12,6 +12,7 @@ from typing import Any
 from . import dtypes
 from .errors import PackedOperand
 from .kernels.native import PlanCache, clear_plans, launch, launch_new
+from .layout import Layout
 from .tensor import META_ADDRESS, Spec, Tensor, wrap
 
 dtypes.on_default_change.append(clear_plans)
@@ -58,9 +59,14 @@ class TensorInfo:
     __slots__ = ("shape", "strides", "dtype", "device", "storage_id", "offset", "nbytes", "storage_nbytes", "requires_grad", "is_contiguous")
 
     def __init__(self, t: Tensor):
-        spec = t.spec
-        self.shape, self.strides, self.dtype, self.device = spec.shape, spec.strides, spec.dtype, spec.device
         self.storage_id = id(t.mem)
+        spec = getattr(t, "spec", None)
+        if spec is None:  # a block tensor: its bytes are those of all its parts
+            layout = Layout.contiguous(t.shape)
+            self.shape, self.strides, self.dtype, self.device = layout.shape, layout.strides, t.dtype, t.device
+            self.offset, self.nbytes, self.storage_nbytes, self.requires_grad, self.is_contiguous = 0, t.nbytes, t.nbytes, False, t.is_contiguous()
+            return
+        self.shape, self.strides, self.dtype, self.device = spec.shape, spec.strides, spec.dtype, spec.device
         self.offset = t.storage_offset()
         self.nbytes = spec.nbytes
         self.storage_nbytes = t.mem.nbytes
@@ -84,7 +90,7 @@ class Event:
         self.phase = CONTEXT.phase
         memory_in = {id(memory) for memory in before} or {id(t.mem) for t in inputs}
         same = {id(t) for t in inputs}
-        fresh = {id(t.mem): t.mem.nbytes if t.mem.data else t.spec.nbytes for t in outputs if id(t.mem) not in memory_in}
+        fresh = {id(t.mem): t.mem.nbytes if t.mem.data and hasattr(t, "spec") else t.nbytes for t in outputs if id(t.mem) not in memory_in}
         self.bytes_allocated = sum(fresh.values())
         self.expanded = []
         self.reason = None
@@ -101,7 +107,7 @@ class Event:
             self.kind = "compute"
         moved = self.kind != "view" and bool(outputs)
         self.bytes_read = sum(_bytes_touched(t) for t in inputs) if moved or not outputs else 0
-        self.bytes_written = sum(t.spec.nbytes for t in outputs) if moved else 0
+        self.bytes_written = sum(t.nbytes for t in outputs) if moved else 0
         self.flops = int(entry.flops(args, kwargs, result)) if entry.flops and self.kind != "view" else 0
         if entry.pointwise and outputs:
             shape = outputs[0].shape
@@ -110,6 +116,8 @@ class Event:
 
 def _bytes_touched(t: Tensor) -> int:
     """Distinct bytes behind a tensor: an expanded dimension is read from one place."""
+    if not hasattr(t, "spec"):
+        return t.nbytes
     count = 1
     for size, stride in zip(t.spec.shape, t.spec.strides):
         if stride or size == 0:

@@ -57,6 +57,7 @@ def _builtin() -> dict[str, Any]:
         "torch._utils._rebuild_tensor_v2": rebuild.rebuild_tensor_v2, "torch._utils._rebuild_tensor_v3": rebuild.rebuild_tensor_v3,
         "torch._utils._rebuild_parameter": rebuild.rebuild_parameter, "torch._utils._rebuild_parameter_with_state": rebuild.rebuild_parameter_with_state,
         "torch._utils._rebuild_meta_tensor_no_storage": rebuild.rebuild_meta_tensor, "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild.rebuild_device_tensor,
+        f"{HERE}.block_tensor.rebuild_block_tensor": rebuild.rebuild_blocks,
     }  # fmt: skip
     from strided import formats
 

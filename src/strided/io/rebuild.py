@@ -154,6 +154,16 @@ def rebuild_device_tensor(data: Any, dtype: Any, device: Any, requires_grad: Any
     return data.to(dtype).requires_grad_(requires_grad is True)
 
 
+def rebuild_blocks(name: Any, parts: Any, shape: Any, tensor_scale: Any = None, turned: Any = False) -> Tensor:
+    """A block tensor of this package's own: every part is checked against the format and the shape."""
+    from strided.block_tensor import rebuild_block_tensor
+
+    try:
+        return rebuild_block_tensor(name, parts, _counts("size", shape), tensor_scale, turned)
+    except (ValueError, TypeError) as error:
+        raise UnpicklingError(f"a block tensor that does not fit together: {error}") from None
+
+
 def get_layout(name: Any) -> Any:
     """torch.strided; other layouts do not exist here."""
     from strided.formats import strided

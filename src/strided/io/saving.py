@@ -14,6 +14,7 @@ import pickle
 from typing import Any
 
 from strided import dtypes
+from strided.block_tensor import BlockTensor
 from strided.io.allowed import HERE, torch_name
 from strided.io.archive import Writer
 from strided.io.rebuild import STORAGE_NAMES, is_internal
@@ -140,6 +141,10 @@ def _reduce_tensor(t: Tensor) -> tuple:
     """How torch spells a tensor, its class and the attributes its user hung on it."""
     from strided.nn.parameter import Buffer, Parameter
 
+    if isinstance(t, BlockTensor):
+        if isinstance(t, Parameter):
+            return named("torch._utils._rebuild_parameter"), (t.detach(), False, _Empty())
+        return named(f"{HERE}.block_tensor.rebuild_block_tensor"), t.state()
     state = {name: value for name, value in vars(t).items() if not is_internal(name)}
     kind = type(t)
     if kind is Parameter or isinstance(t, Parameter) and not state and kind.__module__.startswith(HERE):

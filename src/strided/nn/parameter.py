@@ -1,4 +1,5 @@
 """Parameters and buffers: tensors that a module registers when they are assigned to it."""
+from ..block_tensor import BlockTensor
 from ..tensor import Tensor
 
 
@@ -34,6 +35,16 @@ class Parameter(Tensor):
         return _rebuild_parameter, (self.detach(), self.requires_grad)
 
 
+class BlockParameter(BlockTensor, Parameter):
+    """A module's parameter that is held in blocks: what `Parameter(block_tensor, requires_grad=False)` makes. It is never trained."""
+
+    def __repr__(self):
+        return "Parameter containing:\n" + BlockTensor.__repr__(self)
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild_parameter, (self.detach(), False)
+
+
 class Buffer(Tensor):
     """A tensor that a module registers as a buffer when it is assigned."""
 
@@ -63,6 +74,11 @@ def _make(cls, data, requires_grad):
         from ..ops import empty
 
         data = empty(0)
+    if isinstance(data, BlockTensor) and issubclass(cls, Parameter):
+        data.requires_grad_(requires_grad)  # raises where a gradient is asked for
+        result = object.__new__(BlockParameter)
+        result._take(data)
+        return result
     if requires_grad and not (data.is_floating_point() or data.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     result = share(cls, data)
