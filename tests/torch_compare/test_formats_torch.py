@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-import strided  # noqa: E402
-from strided import dtypes  # noqa: E402
+import strided
+from strided import dtypes
 
 FLOAT8 = ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"]
 FLOATS = ["float64", "float32", "float16", "bfloat16", *FLOAT8]
