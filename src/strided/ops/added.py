@@ -22,6 +22,7 @@ from .matmul import (
     ViewBackward0,
     _as_matrix,
     _check_batches,
+    _conj,
     _descriptor,
     _left_gradient,
     _right_gradient,
@@ -53,6 +54,10 @@ def _scalar(dtype, value):
 def _added_product(input: Tensor, a: Tensor, b: Tensor, full, beta, alpha) -> Tensor:
     """beta * input + alpha * a @ b in one kernel, without recording. beta = 0 leaves the input out: its NaNs do not pass."""
     dtype = a.dtype
+    if dtype.is_complex:  # the factors are applied afterwards
+        with no_grad():
+            product = _times(matmul(a, b), alpha)
+            return product + _times(input, beta) if beta else product
     alpha, beta = _scalar(dtype, alpha), _scalar(dtype, beta)
     key = input.spec if beta else None, a.spec, b.spec
     plan = _ADDED.get(key) or _added_plan(key, a.spec, b.spec, input.spec.layout if beta else None, full, True)
@@ -68,19 +73,24 @@ def _check_added(name: str, input: Tensor, full, *rest: Tensor) -> None:
 
 
 def _added_flops(args, kwargs, result) -> int:
-    return 2 * result.numel() * args[1].shape[-1] + result.numel()
+    return (8 if result.dtype.is_complex else 2) * result.numel() * args[1].shape[-1] + result.numel()
 
 
 def _times(g, factor):
     return g if factor == 1 else g * factor
 
 
+def _back(g, factor):
+    """The gradient behind a product with a number."""
+    return _times(g, factor.conjugate() if isinstance(factor, complex) else factor)
+
+
 @backward("Addmm", saved_names=("input", "mat1", "mat2"))
 def AddmmBackward0(node, g):
     a, b = node.saved
-    scaled = _times(g, node.alpha)
+    scaled = _back(g, node.alpha)
     return (
-        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
+        sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
         _left_gradient(scaled, a, b) if node.needs[1] else None,
         _right_gradient(scaled, a, b) if node.needs[2] else None,
     )
@@ -117,11 +127,11 @@ def _same_dtype(input: Tensor, a: Tensor, b: Tensor) -> None:
 @backward("Baddbmm", saved_names=("batch1", "batch2"))
 def BaddbmmBackward0(node, g):
     a, b = node.saved
-    scaled = _times(g, node.alpha)
+    scaled = _back(g, node.alpha)
     return (
-        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
-        bmm(scaled, b.transpose(1, 2)) if node.needs[1] else None,
-        bmm(a.transpose(1, 2), scaled) if node.needs[2] else None,
+        sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
+        bmm(scaled, _conj(b).transpose(1, 2)) if node.needs[1] else None,
+        bmm(_conj(a).transpose(1, 2), scaled) if node.needs[2] else None,
     )
 
 
@@ -152,16 +162,16 @@ def _check_batch_ranks(a: Tensor, b: Tensor) -> None:
 @backward("Addbmm", saved_names=("batch1", "batch2"))
 def AddbmmBackward0(node, g):
     a, b = node.saved
-    each = _times(g, node.alpha).expand(a.shape[0], *g.shape)  # [b, m, n]
+    each = _back(g, node.alpha).expand(a.shape[0], *g.shape)  # [b, m, n]
     return (
-        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
-        bmm(each, b.transpose(1, 2)) if node.needs[1] else None,
-        bmm(a.transpose(1, 2), each) if node.needs[2] else None,
+        sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
+        bmm(each, _conj(b).transpose(1, 2)) if node.needs[1] else None,
+        bmm(_conj(a).transpose(1, 2), each) if node.needs[2] else None,
     )
 
 
 def _addbmm_flops(args, kwargs, result) -> int:
-    return 2 * result.numel() * args[1].shape[0] * args[1].shape[-1] + result.numel()
+    return (8 if result.dtype.is_complex else 2) * result.numel() * args[1].shape[0] * args[1].shape[-1] + result.numel()
 
 
 @operator("addbmm", out=True, inplace=True, autocast="lower", flops=_addbmm_flops)
@@ -188,11 +198,11 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 @backward("Addmv", saved_names=("mat", "vec"))
 def AddmvBackward0(node, g):
     mat, vec = node.saved
-    scaled = _times(g, node.alpha)
+    scaled = _back(g, node.alpha)
     return (
-        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
-        scaled.unsqueeze(1) * vec if node.needs[1] else None,  # [m, k]
-        mv(mat.t(), scaled) if node.needs[2] else None,
+        sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
+        scaled.unsqueeze(1) * _conj(vec) if node.needs[1] else None,  # [m, k]
+        mv(_conj(mat).t(), scaled) if node.needs[2] else None,
     )
 
 
@@ -257,13 +267,25 @@ def _linear_plan(input: Tensor, weight: Tensor, bias: Tensor | None) -> Plan:
     inner = Spec.of(Layout.contiguous((rows, full[-1])), input.dtype, device)
     node = LinearMmBackward if bias is None else LinearAddmmBackward
     outer = None if inner is spec else ViewBackward0 if bias is not None else SqueezeBackward4 if input.ndim == 1 else UnsafeViewBackward0
-    return _LINEAR.put((input.spec, weight.spec, None if bias is None else bias.spec), Plan(desc, spec, node, inner, outer, full))
+    plan = Plan(desc, spec, node, inner, outer, full)
+    return plan if input.dtype.is_complex else _LINEAR.put((input.spec, weight.spec, None if bias is None else bias.spec), plan)
+
+
+def _complex_linear(plan: Plan, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """`linear` as a product and a sum, by a plan that is not kept."""
+    with no_grad():
+        out = matmul(input, weight.t())
+        out = out if bias is None else out + bias
+    if tracking(input, weight) or bias is not None and tracking(bias):
+        inputs, more = ((input, weight), {}) if bias is None else ((bias, input, weight), {"shape": bias.shape})
+        _record_linear(plan, inputs, out, (input, weight), **more)
+    return out
 
 
 def _linear_gradients(node, g):
     """Gradients of input [*, in] and weight [out, in] from g [rows, out]."""
     x, w = node.saved
-    if not (STATE.grad_enabled or HOOKS.active):
+    if not (STATE.grad_enabled or HOOKS.active or w.dtype.is_complex):
         into_x, into_w = _LINEAR_BACK.get((g.spec, x.spec, w.spec)) or _linear_back_plans(g.spec, x.spec, w.spec)
         if into_x is not None:
             return (
@@ -272,8 +294,8 @@ def _linear_gradients(node, g):
             )
     matrix = w if w.ndim == 2 else w.unsqueeze(0)
     return (
-        matmul(g, matrix).reshape(x.shape) if node.needs[-2] else None,
-        mm(g.t(), _rows(x)).reshape(w.shape) if node.needs[-1] else None,
+        matmul(g, _conj(matrix)).reshape(x.shape) if node.needs[-2] else None,
+        mm(g.t(), _conj(_rows(x))).reshape(w.shape) if node.needs[-1] else None,
     )
 
 
@@ -303,7 +325,7 @@ def LinearAddmmBackward(node, g):
 
 def _linear_flops(args, kwargs, result) -> int:
     bias = args[2] if len(args) > 2 else kwargs.get("bias")
-    return 2 * result.numel() * args[0].shape[-1] + (result.numel() if bias is not None else 0)
+    return (8 if result.dtype.is_complex else 2) * result.numel() * args[0].shape[-1] + (result.numel() if bias is not None else 0)
 
 
 @operator("linear", method=False, namespace="nn.functional", autocast="lower", flops=_linear_flops)
@@ -322,6 +344,8 @@ def linear(input, weight, bias=None):
 
             return linear_of_blocks(input, weight, bias)
         plan = _linear_plan(input, weight, bias)
+        if input.dtype.is_complex:
+            return _complex_linear(plan, input, weight, bias)
     if bias is None:
         out = run_plan(plan.desc, plan.spec, input.ptr, weight.ptr)
         if tracking(input, weight):

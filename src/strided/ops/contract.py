@@ -12,9 +12,9 @@ from ..autograd import backward, no_grad, record, tracking
 from ..dispatch import PlanCache
 from ..layout import wrap_dim
 from ..tensor import Tensor
-from .added import _check_added, _times
+from .added import _back, _check_added, _times
 from .elementwise import sum_to
-from .matmul import _tensors, dot, matmul, mm, mv
+from .matmul import _conj, _tensors, dot, matmul, mm, mv
 from .table import operator
 
 # ---- vectors ----------------------------------------------------------------------------------------------------------------
@@ -37,11 +37,11 @@ def outer(input, vec2):
 @backward("Addr", saved_names=("vec1", "vec2"))
 def AddrBackward0(node, g):
     a, b = node.saved
-    scaled = _times(g, node.alpha)
+    scaled = _back(g, node.alpha)
     return (
-        sum_to(_times(g, node.beta), node.shape) if node.needs[0] else None,
-        mv(scaled, b) if node.needs[1] else None,
-        mv(scaled.t(), a) if node.needs[2] else None,
+        sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
+        mv(scaled, _conj(b)) if node.needs[1] else None,
+        mv(scaled.t(), _conj(a)) if node.needs[2] else None,
     )
 
 
@@ -62,9 +62,9 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
 
 @operator("vecdot", method=False, out=True, namespace="linalg", autocast="lower", flops=lambda args, kwargs, result: 2 * args[0].numel())
 def vecdot(x, y, *, dim=-1):
-    """Sums of products along one dimension; the others broadcast."""
+    """Sums of products along one dimension, of the conjugate of x with y; the others broadcast."""
     _tensors("linalg.vecdot", x=x, y=y)
-    return (x * y).sum(dim)
+    return (_conj(x) * y).sum(dim)
 
 
 # ---- tensordot and what follows from it -------------------------------------------------------------------------------------

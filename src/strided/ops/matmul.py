@@ -8,14 +8,16 @@ from __future__ import annotations
 from math import prod
 
 from .. import errors
-from ..autograd import backward, record, tracking
+from ..autograd import backward, no_grad, record, tracking
 from ..block_tensor import BlockTensor
 from ..dispatch import HOOKS, PlanCache, launch_new
 from ..dispatch import run as run_plan
+from ..dtypes import complex64, complex128
 from ..errors import PackedOperand
 from ..kernels.matmul import DTYPES, build_matmul
 from ..layout import Layout, broadcast_shapes
 from ..tensor import Spec, Tensor, wrap
+from .complex_products import Product as complex_product
 from .elementwise import sum_to
 from .packed import call_unpacked
 from .table import operator
@@ -24,21 +26,29 @@ from .table import operator
 
 
 class Plan:
-    """desc: the kernel's descriptor (None on meta). spec: the result's. inner: the spec of what the product's node returns, where the result is a view of it.
+    """desc: the kernel's descriptor (None on meta, and for complex numbers). spec: the result's. inner: the spec of what the product's node returns, where the result is a view of it.
 
-    node: class of the node. full: shape [*, m, n] of the product before dimensions were dropped.
+    node: class of the node. full: shape [*, m, n] of the product before dimensions were dropped. parts: what computes a complex product.
     """
 
-    __slots__ = ("desc", "spec", "inner", "node", "outer", "full")
+    __slots__ = ("desc", "spec", "inner", "node", "outer", "full", "parts")
 
-    def __init__(self, desc, spec, node=None, inner=None, outer=None, full=None):
-        self.desc, self.spec, self.node, self.inner, self.outer, self.full = desc, spec, node, inner, outer, full
+    def __init__(self, desc, spec, node=None, inner=None, outer=None, full=None, parts=None):
+        self.desc, self.spec, self.node, self.inner, self.outer, self.full, self.parts = desc, spec, node, inner, outer, full, parts
+
+
+def _run(plan: Plan, a: Tensor, b: Tensor) -> Tensor:
+    """The product of a plan, of any dtype and device."""
+    if plan.parts is None:
+        return run_plan(plan.desc, plan.spec, a.ptr, b.ptr)
+    memory = plan.parts(a.ptr, b.ptr)
+    return wrap(plan.spec, memory, memory.data)
 
 
 def _descriptor(a: Spec, b: Spec, full, added: Layout | None = None, scale: bool = False):
     """(descriptor, device) of the product of two layouts [*, m, k] and [*, k, n] into a fresh row-major [*, m, n]."""
     device = a.device if a.is_meta or not b.is_meta else b.device
-    if a.is_meta or b.is_meta:
+    if a.is_meta or b.is_meta or a.dtype.is_complex:
         return None, device
     dtype, batch = a.dtype, tuple(full[:-2])
     operand = lambda layout: (dtype, layout.expand((*batch, *layout.shape[-2:])))
@@ -57,7 +67,7 @@ def _supported(name, *tensors):
     for t in tensors:
         if t.dtype.packed:
             raise PackedOperand
-        if t.dtype.name not in DTYPES:
+        if t.dtype.name not in DTYPES and t.dtype is not complex64 and t.dtype is not complex128:
             raise NotImplementedError(f'"{name}" not implemented for \'{t.dtype.scalar_name}\'\n  Convert the operands first, as in x.float().')
 
 
@@ -75,12 +85,17 @@ def _column_major(t: Tensor) -> bool:
     return strides[0] == 1 and strides[1] == shape[0] and shape[0] > 1 and shape[1] > 1
 
 
+def _conj(t: Tensor) -> Tensor:
+    """What multiplies a gradient: the conjugate of a complex factor."""
+    return t.conj() if t.spec.dtype.is_complex else t
+
+
 def _left_gradient(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return mm(b, g.t()).t() if _column_major(a) else mm(g, b.t())  # [m, k]
+    return mm(_conj(b), g.t()).t() if _column_major(a) else mm(g, _conj(b).t())  # [m, k]
 
 
 def _right_gradient(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return mm(g.t(), a).t() if _column_major(b) else mm(a.t(), g)  # [k, n]
+    return mm(g.t(), _conj(a)).t() if _column_major(b) else mm(_conj(a).t(), g)  # [k, n]
 
 
 @backward("Mm", saved_names=("self", "mat2"))
@@ -111,8 +126,8 @@ def _product_backward(node, g):
     left = a if a.ndim > 1 else a.unsqueeze(0)
     right = b if b.ndim > 1 else b.unsqueeze(1)
     return (
-        sum_to(matmul(g, right.transpose(-2, -1)), left.shape).reshape(a.shape) if node.needs[0] else None,
-        _right_of_batch(g, left, right).reshape(b.shape) if node.needs[1] else None,
+        sum_to(matmul(g, _conj(right).transpose(-2, -1)), left.shape).reshape(a.shape) if node.needs[0] else None,
+        _right_of_batch(g, _conj(left), right).reshape(b.shape) if node.needs[1] else None,
     )
 
 
@@ -122,7 +137,7 @@ def _rows(t: Tensor) -> Tensor:
 
 
 def _right_of_batch(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Gradient of b in a [*, m, k] @ b [*, k, n]: one product over all rows where one matrix b served every batch entry."""
+    """Gradient of b in a [*, m, k] @ b [*, k, n], given the conjugate of a: one product over all rows where one matrix b served every batch entry."""
     if prod(b.shape[:-2]) == 1:
         if a.ndim < g.ndim or a.shape[:-2] != g.shape[:-2]:
             a = a.expand(*g.shape[:-2], *a.shape[-2:])
@@ -130,7 +145,13 @@ def _right_of_batch(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return sum_to(matmul(a.transpose(-2, -1), g), b.shape)
 
 
-_PRODUCT_NODES = {name: backward(name, saved_names=("self", second))(_product_backward) for name, second in (("Mm", "mat2"), ("Bmm", "mat2"), ("Mv", "vec"), ("Dot", "tensor"), ("Vdot", "other"))}
+_PRODUCT_NODES = {name: backward(name, saved_names=("self", second))(_product_backward) for name, second in (("Mm", "mat2"), ("Bmm", "mat2"), ("Mv", "vec"), ("Dot", "tensor"))}
+
+
+@backward("Vdot", saved_names=("self", "other"))
+def VdotBackward0(node, g):
+    a, b = node.saved
+    return _conj(g) * b if node.needs[0] else None, g * a if node.needs[1] else None
 
 
 # ---- matmul ---------------------------------------------------------------------------------------------------------------
@@ -153,7 +174,8 @@ def _matmul_plan(a: Tensor, b: Tensor) -> Plan:
     spec = Spec.of(Layout.contiguous(shape), a.dtype, device)
     node, inner, outer = _matmul_nodes(a.ndim, b.ndim, full)
     inner = spec if inner is None else Spec.of(Layout.contiguous(inner), a.dtype, device)
-    return _MATMUL.put((a.spec, b.spec), Plan(desc, spec, node, inner, outer, full))
+    parts = complex_product(left, right, full) if a.dtype.is_complex and not spec.is_meta else None
+    return _MATMUL.put((a.spec, b.spec), Plan(desc, spec, node, inner, outer, full, parts))
 
 
 def _matmul_nodes(a: int, b: int, full):
@@ -201,9 +223,9 @@ def _record_product(plan: Plan, a: Tensor, b: Tensor, out: Tensor) -> Tensor:
 
 
 def _product_flops(args, kwargs, result) -> int:
-    """Two operations an element of k and of the result; each entry of a (or b) meets as many."""
+    """Two operations an element of k and of the result, eight of complex numbers; each entry of a (or b) meets as many."""
     a = args[0]
-    return 2 * result.numel() * a.shape[-1] if a.ndim else 0
+    return (8 if a.dtype.is_complex else 2) * result.numel() * a.shape[-1] if a.ndim else 0
 
 
 @operator("matmul", out=True, autocast="lower", flops=_product_flops)
@@ -223,7 +245,7 @@ def matmul(input, other):
             return matmul_of_blocks(input, other)
         plan = _matmul_plan(input, other)
     if plan.desc is None:
-        out = run_plan(None, plan.spec)
+        out = _run(plan, input, other)
     else:
         memory = launch_new(plan.desc, input.ptr, other.ptr)
         out = wrap(plan.spec, memory, memory.data)
@@ -275,7 +297,7 @@ def bmm(input, mat2):
         raise RuntimeError(f"batch2 must be a 3D tensor\n  got shape {list(mat2.shape)}; matmul (or @) broadcasts batches.")
     _check_batches(input, mat2)
     plan = _MATMUL.get((input.spec, mat2.spec)) or _matmul_plan(input, mat2)
-    out = run_plan(plan.desc, plan.spec, input.ptr, mat2.ptr)
+    out = _run(plan, input, mat2)
     if tracking(input, mat2):
         record(_PRODUCT_NODES["Bmm"], (input, mat2), out, (input, mat2), full=plan.full)
     return out
@@ -298,11 +320,15 @@ def mv(input, vec):
     return matmul(input, vec)
 
 
-def _dot(name: str, node, input, tensor):
+def _dot(node, input, tensor, conjugated=False):
     if input.ndim != 1 or tensor.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors\n  {list(input.shape)} and {list(tensor.shape)}: flatten them, or use matmul (@).")
-    plan = _MATMUL.get((input.spec, tensor.spec)) or _matmul_plan(input, tensor)
-    out = run_plan(plan.desc, plan.spec, input.ptr, tensor.ptr)
+    left = input
+    if conjugated:
+        with no_grad():
+            left = _conj(input)
+    plan = _MATMUL.get((left.spec, tensor.spec)) or _matmul_plan(left, tensor)
+    out = _run(plan, left, tensor)
     if tracking(input, tensor):
         record(node, (input, tensor), out, (input, tensor), full=plan.full)
     return out
@@ -312,14 +338,14 @@ def _dot(name: str, node, input, tensor):
 def dot(input, tensor):
     """Sum of products of two vectors: [k], [k] -> scalar."""
     _tensors("dot", input=input, tensor=tensor)
-    return _dot("dot", _PRODUCT_NODES["Dot"], input, tensor)
+    return _dot(_PRODUCT_NODES["Dot"], input, tensor)
 
 
 @operator("vdot", out=True, flops=_product_flops)
 def vdot(input, other):
-    """`dot` of real vectors (of complex ones the first would be conjugated)."""
+    """`dot` of the first vector's conjugate with the second."""
     _tensors("vdot", input=input, other=other)
-    return _dot("vdot", _PRODUCT_NODES["Vdot"], input, other)
+    return _dot(VdotBackward0, input, other, True)
 
 
 from . import added as _added  # noqa: E402, F401  (written over the products above)
