@@ -75,7 +75,7 @@ _group("strided computes on the CPU", "guard it with torch.accelerator.is_availa
 _group("autocast has the device 'cpu' only", "use get_autocast_dtype('cpu')", "get_autocast_gpu_dtype set_autocast_gpu_dtype get_autocast_xla_dtype set_autocast_xla_dtype")
 _group("strided runs in one process", "start the script without torchrun (no RANK in the environment), and guard with torch.distributed.is_initialized()", "distributed")
 _group("strided runs in one process", "call the module itself", "nn.parallel.DistributedDataParallel")
-_group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; multiprocessing itself can carry tensors", "multiprocessing futures fork wait")
+_group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; torch.multiprocessing starts others", "futures fork wait")
 _group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "profiler autograd.profiler monitor")
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
