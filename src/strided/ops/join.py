@@ -260,12 +260,14 @@ SplitWithSizesBackward0 = backward("SplitWithSizes")(_joined_back)
 
 
 @operator("split", view=True)
-def split(tensor, split_size_or_sections, dim=0, *, split_size=None):
+def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     """Windows along `dim`: of `split_size` entries each (the last may be shorter), or of the given sizes, which must add up to the dimension.
 
     Raises RuntimeError where they do not.
     """
-    size = split_size_or_sections
+    size = split_size if split_size_or_sections is None else split_size_or_sections  # the method's word, and the function's
+    if size is None:
+        raise TypeError("split() missing 1 required positional arguments: \"split_size\"")
     if tensor.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, tensor.ndim)
