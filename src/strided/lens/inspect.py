@@ -11,6 +11,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from strided.io.gguf_header import GgufError, is_gguf
+from strided.io.gguf_header import read_header as read_gguf_header
 from strided.io.header import Checkpoint, Entry, SafetensorsError, open_checkpoint, product
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ class Parameter(NamedTuple):
     @property
     def is_float(self) -> bool:
         """Whether another format could hold it: a floating-point tensor, and no table of scales."""
+        if getattr(self.entry, "is_block", False):  # GGUF's: numbers in blocks
+            return True
         return self.entry.torch_name.startswith(("float", "bfloat")) and self.entry.dtype != "F8_E8M0"
 
 
@@ -122,8 +126,9 @@ class Report(NamedTuple):
 
 
 def inspect(path: str | os.PathLike[str]) -> Report:
-    """The report on a safetensors file, a `*.safetensors.index.json` or a model folder. Raises SafetensorsError or OSError."""
-    checkpoint = open_checkpoint(path)
+    """The report on a safetensors or GGUF file, a `*.safetensors.index.json` or a model folder. Raises SafetensorsError, GgufError or OSError."""
+    gguf = os.path.isfile(path) and is_gguf(path)
+    checkpoint = Checkpoint(os.fspath(path), [read_gguf_header(path)], None, None, None) if gguf else open_checkpoint(path)  # type: ignore[list-item]
     parameters: list[Parameter] = []
     for header in checkpoint.headers:
         first: dict[tuple[int, int], str] = {}
@@ -414,6 +419,7 @@ def main(words: Sequence[str]) -> int:
         description="What a checkpoint's weights are, where their bytes go, and what they would take in other formats. Reads headers only.",
         epilog="""examples:
   strided inspect model.safetensors
+  strided inspect model.gguf                       its blocks' bits a value
   strided inspect model.safetensors.index.json     all shards
   strided inspect path/to/model/                   a folder with either, and its config.json
   strided inspect model.safetensors --csv footprint.csv
@@ -422,7 +428,7 @@ def main(words: Sequence[str]) -> int:
 A tied parameter (two names, the same bytes) is counted once. In the CSV its bytes are 0, so that the column sums to the file's.""",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("path", metavar="PATH", help="a .safetensors file, a .safetensors.index.json, or a model folder")
+    parser.add_argument("path", metavar="PATH", help="a .safetensors or .gguf file, a .safetensors.index.json, or a model folder")
     parser.add_argument("--csv", metavar="FILE", help="write one line a parameter to FILE ('-': standard output, and nothing else)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--depth", type=int, metavar="N", help="total by the first N parts of a name (default: up to the layer's number)")
@@ -431,7 +437,7 @@ A tied parameter (two names, the same bytes) is counted once. In the CSV its byt
         parser.error("--depth must be at least 1")
     try:
         return _print(inspect(options.path), options)
-    except SafetensorsError as error:
+    except (SafetensorsError, GgufError) as error:
         print(f"strided inspect: {printable(str(error))}", file=sys.stderr)
     except BrokenPipeError:  # `… | head`: point stdout elsewhere, so that the interpreter's own flush does not complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
