@@ -120,7 +120,8 @@ def _times(trig, size, x, infinite: bool = False) -> Expr:
     angle. `infinite`: so does the infinite size of an infinite x over that NaN."""
     wins = _either(E.node("eq", size, 0), E.isinf(size)) if infinite else E.node("eq", size, 0)
     lost = E.node("and", E.node("and", E.isnan(trig), wins), _either(E.isinf(x), E.node("eq", x, 0)))
-    return where(E.node("eq", trig, 0), trig, where(lost, size, product(trig, size)))
+    none = E.node("and", E.node("eq", trig, 0), E.logical_not(E.isfinite(size)))
+    return where(none, trig * E.copysign(1.0, size), where(lost, size, product(trig, size)))
 
 
 def _turn(z: Parts) -> Parts:
@@ -302,7 +303,8 @@ def tanh(z: Parts) -> Parts:
     beta, rho = 1 + tangent * tangent, E.sqrt(1 + s * s)
     below = 1 + beta * s * s
     limit = where(_either(E.isfinite(y), E.isinf(x)), E.copysign(1.0, x), math.nan)
-    tail = where(E.isinf(x), E.copysign(0.0, y), 4 * E.sin(y) * E.cos(y) * E.exp(-2 * abs(x)))
+    double = E.sin(y) * E.cos(y)
+    tail = where(E.isinf(x), E.copysign(0.0, where(E.isfinite(y), double, y)), 4 * double * E.exp(-2 * abs(x)))
     return (where(far, limit, where(E.node("eq", s, 0), s, beta * rho * s / below)),
             where(far, tail, where(E.node("eq", tangent, 0), tangent, tangent / below)))
 

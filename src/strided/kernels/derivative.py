@@ -312,6 +312,7 @@ NOT_HOLOMORPHIC: dict[str, Callable[..., tuple]] = {
     "sgn": _sgn,
     "pair": lambda n, g, x, y: (real(g), E.imag(g)),
     "pow": _complex_pow,
+    "acosh": lambda n, g, z: (mul(g, conj(E.rsqrt(z - 1) * E.rsqrt(z + 1))),),  # on the side of the cut that acosh is on
 }
 
 # Steps and truth values: the derivative is 0 wherever there is one.

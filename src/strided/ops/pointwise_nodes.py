@@ -183,7 +183,7 @@ def fit(g: Tensor, spec: Spec) -> Tensor:
         g = sum_to(g, spec.shape)
     if g.spec.dtype is not spec.dtype:
         if g.spec.dtype.is_complex and not spec.dtype.is_complex:
-            g = TABLE["real"].call(g)
+            g = g.real
         g = TABLE["to"].call(g, spec.dtype)
     return g
 
