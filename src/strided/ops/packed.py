@@ -8,12 +8,14 @@ packing.py's; ordinary dtypes never come here.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from .. import dispatch
 from ..autograd import backward, record, tracking
-from ..dtypes import DType
+from ..dtypes import DType, float32, promote
+from ..errors import PackedOperand
 from ..packing import pack_into, packed, unpacked
 from ..tensor import Tensor
 from . import table
@@ -71,26 +73,38 @@ def _packed(t: Tensor) -> Tensor:
 
 
 def call_unpacked(call: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
-    """`call` on unpacked operands, its results packed again; what it wrote into an operand is written back. Raises `error` where nothing is packed."""
+    """`call` on unpacked operands, its results packed again; what it wrote into an operand is written back. Raises `error` where nothing is packed.
+
+    Where an operator is not there for floats below 16 bits at all, it is computed in float32 and rounded to their format.
+    """
+    if not isinstance(error, PackedOperand):
+        if not any(is_small(t.spec.dtype) for t in dispatch.tensors_in((args, kwargs))):
+            raise error
+        try:
+            return in_float32(call, args, kwargs)
+        except Exception:
+            raise error from None
     swap = _Swap()
     new_args, new_kwargs = swap.into(args), swap.into(kwargs)
     if not swap.found:
         raise error
-    versions = {key: twin.mem.version for key, (_, twin) in swap.tensors.items()}
-    result = call(*new_args, **new_kwargs)
-    for key, (original, twin) in swap.tensors.items():
-        if twin.mem.version != versions[key]:
-            _write_back(original, twin)
-    return swap.back(result)
-
-
-def _write_back(original: Tensor, twin: Tensor) -> None:
-    if original.shape != twin.shape:  # resized
-        table.TABLE["resize_"].call(original, tuple(twin.shape))
-    table.adopt(original, _packed(twin), "in-place operation")
+    return swap.call(call, new_args, new_kwargs)
 
 
 dispatch.call_unpacked = call_unpacked
+
+
+def is_small(dtype: DType) -> bool:
+    """Whether it is a float below 16 bits."""
+    return dtype.encoding is not None and dtype.bits <= 8
+
+
+def in_float32(call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """A function of several kernels on floats below 16 bits: computed in float32, and its float32 results rounded once. Raises PyTorch's RuntimeError where
+    formats meet that do not promote."""
+    formats = {t.spec.dtype for t in dispatch.tensors_in((args, kwargs)) if t.spec.dtype.is_floating_point}
+    swap = _Widened(functools.reduce(promote, formats))
+    return swap.call(call, swap.into(args), swap.into(kwargs))
 
 
 class _Swap:
@@ -100,14 +114,33 @@ class _Swap:
         self.tensors: dict[int, tuple[Tensor, Tensor]] = {}
         self.found = False
 
+    def call(self, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+        versions = {key: twin.mem.version for key, (_, twin) in self.tensors.items()}
+        result = call(*args, **kwargs)
+        for key, (original, twin) in self.tensors.items():
+            if twin.mem.version != versions[key]:
+                if original.shape != twin.shape:  # resized
+                    table.TABLE["resize_"].call(original, tuple(twin.shape))
+                table.adopt(original, self.narrow(twin, original.spec.dtype), "in-place operation")
+        return self.back(result)
+
+    def swaps(self, dtype: DType) -> bool:
+        return dtype.packed
+
+    def widen(self, t: Tensor) -> Tensor:
+        return _unpacked(t)
+
+    def narrow(self, t: Tensor, dtype: DType | None = None) -> Tensor:
+        return t if t.spec.dtype.stored is t.spec.dtype else _packed(t)
+
     def into(self, value: Any) -> Any:
         if isinstance(value, Tensor):
-            if not value.spec.dtype.packed:
+            if not self.swaps(value.spec.dtype):
                 return value
             self.found = True
             kept = self.tensors.get(id(value))
             if kept is None:
-                kept = self.tensors[id(value)] = value, _unpacked(value)
+                kept = self.tensors[id(value)] = value, self.widen(value)
             return kept[1]
         if isinstance(value, DType):
             self.found = self.found or value.packed
@@ -123,11 +156,27 @@ class _Swap:
             for original, twin in self.tensors.values():
                 if value is twin:
                     return original
-            dtype = value.spec.dtype
-            return value if dtype.stored is dtype else _packed(value)
+            return self.narrow(value)
         if isinstance(value, (tuple, list)):
             return _rebuilt(value, [self.back(item) for item in value])
         return value
+
+
+class _Widened(_Swap):
+    """The same with float32 in the place of small floats; results of float32 are rounded to `dtype`."""
+
+    def __init__(self, dtype: DType):
+        super().__init__()
+        self.dtype = dtype
+
+    def swaps(self, dtype: DType) -> bool:
+        return is_small(dtype)
+
+    def widen(self, t: Tensor) -> Tensor:
+        return table.TABLE["to"].call(t, float32)
+
+    def narrow(self, t: Tensor, dtype: DType | None = None) -> Tensor:
+        return table.TABLE["to"].call(t, dtype or self.dtype) if t.spec.dtype is float32 else t
 
 
 def _rebuilt(value: Any, items: list) -> Any:

@@ -80,7 +80,7 @@ def operator(
                     return hooked_call(entry, fn, args, kwargs)
                 try:
                     return fn(*args, **kwargs)
-                except PackedOperand as error:
+                except NotImplementedError as error:
                     return dispatch.call_unpacked(fn, args, kwargs, error)
 
         else:
@@ -91,7 +91,7 @@ def operator(
                     return hooked_call(entry, fn, args, kwargs)
                 try:
                     return fn(*args, **kwargs)
-                except PackedOperand as error:
+                except NotImplementedError as error:
                     return dispatch.call_unpacked(fn, args, kwargs, error)
 
         call.__name__ = call.__qualname__ = name

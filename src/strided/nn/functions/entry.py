@@ -11,7 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from ... import dispatch
+from ...ops.packed import in_float32, is_small
 from ...ops.table import TABLE, operator
+from ...tensor import Tensor
 
 
 def _mark_inference(given: Any, result: Any) -> None:
@@ -29,6 +31,8 @@ def entry(count: Callable[[Any, SimpleNamespace], float], *, name: str | None = 
     products: the operators inside have autocast rules of their own (products in 16 bits, the rest not). Dispatch applies rules only to the outermost
     operator, so inside an autocast region such a function is not one operator: its parts are seen.
     writes: it may write into its input (`inplace=True`).
+
+    Floats below 16 bits are computed with in float32, so that what is made of several kernels rounds once.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +46,11 @@ def entry(count: Callable[[Any, SimpleNamespace], float], *, name: str | None = 
 
         @functools.wraps(function)
         def whole(*args: Any, **kwargs: Any) -> Any:
-            result = function(*args, **kwargs)
+            first = args[0] if args else next(iter(kwargs.values()), None)
+            if isinstance(first, Tensor) and is_small(first.spec.dtype):
+                result = in_float32(function, args, kwargs)
+            else:
+                result = function(*args, **kwargs)
             if dispatch.CONTEXT.inference:
                 _mark_inference((args, kwargs), result)
             return result
