@@ -25,6 +25,7 @@ from . import (
     masks,
     matmul,
     moments,
+    packed,
     pointwise,
     polynomials,
     quantize,
@@ -48,6 +49,7 @@ from .table import TABLE
 
 signatures.guard()
 real_only.guard()
+packed.round_once()
 table.install_methods()
 globals().update({name: e.call for e in TABLE.values() if e.function for name in (e.name, *e.aliases)})
 __getattr__ = _missing("torch.ops")

@@ -107,6 +107,28 @@ def in_float32(call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     return swap.call(call, swap.into(args), swap.into(kwargs))
 
 
+# Operators of several kernels, and those that ask for float32 by another error than NotImplementedError.
+_ROUND_ONCE = """addr cross linalg_cross trapezoid cumulative_trapezoid logit ldexp nanmean nanquantile cross_entropy logdet slogdet linalg_slogdet inverse
+    linalg_inv linalg_inv_ex linalg_tensorinv pinverse linalg_pinv linalg_matrix_rank""".split()
+
+
+def round_once() -> None:
+    """Has the operators above computed in float32 for floats below 16 bits."""
+    for name in _ROUND_ONCE:
+        entry = table.TABLE[name]
+        entry.call = _rounding_once(entry.call)
+
+
+def _rounding_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def once(*args, **kwargs):
+        if args and isinstance(args[0], Tensor) and is_small(args[0].spec.dtype):
+            return in_float32(call, args, kwargs)
+        return call(*args, **kwargs)
+
+    return once
+
+
 class _Swap:
     """Replaces packed tensors and packed dtypes in nests of arguments by unpacked ones, and back in results; an operand met twice is unpacked once."""
 
