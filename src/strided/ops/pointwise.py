@@ -76,7 +76,9 @@ pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x
 
 def _log_of_sum(x, y, first):
     """log(exp(x) + exp(y)) of complex numbers, from the one with the larger real part (`first`: x)."""
-    return E.where(first, x, y) + E.log1p(E.exp(E.where(first, y - x, x - y)))
+    larger = E.where(first, x, y)
+    nothing = E.node("eq", E.real(larger), -math.inf)  # the sum of two zeros: -inf less -inf would be NaN
+    return E.where(nothing, larger, larger + E.log1p(E.exp(E.where(first, y - x, x - y))))
 
 
 pointwise(
