@@ -23,12 +23,13 @@ __all__ = ["CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call"
 class _Hooks:
     """`active`: whether any thread wants operators to go through `hooked_call`. Counted, so that nested users do not switch each other off."""
 
-    __slots__ = ("active", "users", "listeners")
+    __slots__ = ("active", "users", "listeners", "before")
 
     def __init__(self):
         self.active = False
         self.users = 0
         self.listeners: tuple[Callable[[Event], None], ...] = ()
+        self.before: tuple[Callable[[Any, tuple, dict], None], ...] = ()
 
     def acquire(self):
         self.users += 1
@@ -80,9 +81,10 @@ class TensorInfo:
 class Event:
     """One operator's call. See docs/architecture.md, "Seeing"."""
 
-    __slots__ = ("op", "entry", "args", "kwargs", "inputs", "outputs", "kind", "reason", "bytes_allocated", "bytes_read", "bytes_written", "flops", "expanded", "phase")
+    __slots__ = ("op", "entry", "args", "kwargs", "inputs", "outputs", "kind", "reason", "bytes_allocated", "bytes_read", "bytes_written", "flops", "expanded", "phase", "function", "result")
 
-    def __init__(self, entry, args, kwargs, result, before=()):
+    def __init__(self, entry, args, kwargs, result, before=(), function=None):
+        self.function, self.result = function, result  # what ran, to be run again by who wants to compare; and what it gave
         self.op, self.entry, self.args, self.kwargs = entry.name, entry, args, kwargs
         inputs, outputs = tensors_in((args, kwargs)), tensors_in(result)
         self.inputs = [TensorInfo(t) for t in inputs]
@@ -170,6 +172,8 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
     before = [t.mem for t in tensors_in((args, kwargs))] if HOOKS.listeners or context.inference else ()  # a write may give its tensor another storage
     context.depth = 1
     try:
+        for callback in HOOKS.before:
+            callback(entry, args, kwargs)
         result = function(*args, **kwargs)
     except PackedOperand as error:
         result = call_unpacked(function, args, kwargs, error)
@@ -181,7 +185,7 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
             if id(t.mem) not in given:  # a view or a written tensor is what its memory already was
                 t._inference = True
     if HOOKS.listeners:
-        event = Event(entry, *_positional(function, args, kwargs), result, before)
+        event = Event(entry, *_positional(function, args, kwargs), result, before, function)
         context.depth = 1  # what a listener computes is not an event of its own
         try:
             for callback in HOOKS.listeners:
@@ -203,13 +207,18 @@ def _positional(function: Callable[..., Any], args: tuple, kwargs: dict) -> tupl
 
 
 class listen:
-    """Context manager: calls `callback(event)` once an operator while it is open. Listeners see the operators of every thread."""
+    """Context manager: calls `callback(event)` once an operator while it is open. Listeners see the operators of every thread.
 
-    def __init__(self, callback: Callable[[Event], None]):
-        self.callback = callback
+    before: called with (entry, args, kwargs) before an operator runs, for who must see its operands as they were.
+    """
+
+    def __init__(self, callback: Callable[[Event], None], before: Callable[[Any, tuple, dict], None] | None = None):
+        self.callback, self.before = callback, before
 
     def __enter__(self):
         HOOKS.listeners = (*HOOKS.listeners, self.callback)
+        if self.before is not None:
+            HOOKS.before = (*HOOKS.before, self.before)
         HOOKS.acquire()
         return self
 
@@ -217,6 +226,8 @@ class listen:
         listeners = list(HOOKS.listeners)
         listeners.remove(self.callback)
         HOOKS.listeners = tuple(listeners)
+        if self.before is not None:
+            HOOKS.before = tuple(c for c in HOOKS.before if c != self.before)
         HOOKS.release()
 
 

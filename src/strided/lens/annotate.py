@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .wording import VERDICTS, bytes_text, flops_text, folded_summary, plural, shape_text, strides_text, verdict_text
+from .wording import VERDICTS, bytes_text, flops_text, folded_summary, plural, rounding_text, shape_text, strides_text, verdict_text
 
 if TYPE_CHECKING:
     from .trace import Line, Row, Trace
@@ -25,12 +25,13 @@ def main(words: list[str]) -> int:
 
     parser = argparse.ArgumentParser(
         prog="strided annotate",
-        usage="strided annotate [-h] [--only FUNCTION] [--html FILE] [--json] [-o FILE] [--width N] [--compiled] (script.py | -m module) [args …]",
+        usage="strided annotate [-h] [--only FUNCTION] [--rounding] [--html FILE] [--json] [-o FILE] [--width N] [--compiled] (script.py | -m module) [args …]",
         description="Run a PyTorch script and print its source with, beside each line that touched tensors, the result's shape, dtype and strides, whether it is "
         "a view or a copy (and why), bytes newly allocated, and FLOPs.",
         epilog="""examples:
   strided annotate examples/attention.py
   strided annotate --only forward train.py --steps 2
+  strided annotate --rounding train.py           what rounding did, too
   strided annotate --html attention.html examples/attention.py
   strided annotate --json -o report.json examples/attention.py
   strided annotate --compiled train.py
@@ -44,6 +45,7 @@ operator makes small ones several times slower; results are the same.""",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--only", metavar="FUNCTION", help="only the lines of this function, Class or Class.method")
+    parser.add_argument("--rounding", action="store_true", help="run every operator again in float64 and count results that overflowed, were flushed to 0 or lost more than half of their digits")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page instead of printing")
     parser.add_argument("--json", action="store_true", help="print the report as JSON (what the script prints goes to standard error)")
     parser.add_argument("-o", "--output", metavar="FILE", help="where --json writes instead of standard output")
@@ -68,7 +70,7 @@ operator makes small ones several times slower; results are the same.""",
             print(f"strided: can't write {output!r}: {problem}", file=sys.stderr)
             return 2
     json_to = (options.output or "-") if options.json else None
-    return annotate(target, path, options.only, options.html, json_to, options.width)
+    return annotate(target, path, options.only, options.html, json_to, options.width, options.rounding)
 
 
 def _source_of(target: Any, parser: argparse.ArgumentParser) -> str:
@@ -105,12 +107,12 @@ def _unwritable(path: str | None, script: str) -> str | None:
     return None if os.access(path if os.path.exists(path) else folder, os.W_OK) else "permission denied"
 
 
-def annotate(target: Any, path: str, only: str | None = None, html: str | None = None, json_to: str | None = None, width: int | None = None) -> int:
+def annotate(target: Any, path: str, only: str | None = None, html: str | None = None, json_to: str | None = None, width: int | None = None, rounding: bool = False) -> int:
     """Runs a target under a trace and writes the report. A script that fails is still annotated up to where it failed; its exit code is returned."""
     from .. import script
     from .trace import Trace
 
-    trace = Trace(path, only)
+    trace = Trace(path, only, rounding)
     report_output = sys.stdout
     if json_to == "-":  # what the script prints must not mix with the JSON
         sys.stdout = sys.stderr
@@ -183,6 +185,8 @@ def make_report(trace: Trace) -> dict[str, Any]:
             if row.suspicious and not (row.folded and len(trace.files) > 1)
         ],
     }
+    if trace.rounding is not None:
+        totals["rounding"] = _rounding_totals(trace)
     others = [path for path, lines in trace.files.items() if path != trace.path and any(line.rows for line in lines.values())]
     return {
         "script": _short(trace.path),
@@ -191,6 +195,24 @@ def make_report(trace: Trace) -> dict[str, Any]:
         "modules": [{"file": _short(path), "lines": _lines(trace, path)} for path in sorted(others)],
         "totals": totals,
     }
+
+
+def _rounding_totals(trace: Trace) -> dict[str, Any]:
+    """Sums over the innermost lines, the lines on which rounding did harm, and operators that could not be run again."""
+    assert trace.rounding is not None
+    sums: dict[str, int] = {}
+    lines = []
+    for path, numbered in trace.files.items():
+        for number in sorted(numbered):
+            here: dict[str, int] = {}
+            for row in numbered[number].rows.values():
+                for kind, n in (row.rounding or {}).items():
+                    here[kind] = here.get(kind, 0) + n
+                    if not (row.folded and path == trace.path and len(trace.files) > 1):  # a neighbour's line has it already
+                        sums[kind] = sums.get(kind, 0) + n
+            if any(n for kind, n in here.items() if kind not in ("checked", "subnormal")):
+                lines.append({"file": _short(path), "line": number, **{kind: n for kind, n in here.items() if n}})
+    return {**sums, "lines": lines, "unchecked": dict(trace.rounding.unchecked)}
 
 
 def _short(path: str) -> str:
@@ -250,6 +272,10 @@ def _row(row: Row, site: int, line: Line) -> dict[str, Any]:
         entry["phase"] = "backward"
     if row.suspicious:
         entry["suspicious"] = row.suspicious
+    if row.operands:
+        entry["operands"] = row.operands
+    if row.rounding is not None:
+        entry["rounding"] = {kind: n for kind, n in row.rounding.items() if n}
     return entry
 
 
@@ -351,10 +377,18 @@ def _notes(entry: dict[str, Any], width: int) -> list[Any]:
         if o["flops"]:
             parts.append((flops_text(o["flops"]), "default"))
         notes += _wrap(parts, width)
-        for text, mark in ((o.get("detail"), "dim"), (o.get("reason") and f"copied: {o['reason']}", "yellow"), (o.get("suspicious") and f"⚠ {o['suspicious']}", "bold red")):
+        for text, mark in ((o.get("detail"), "dim"), (o.get("reason") and f"copied: {o['reason']}", "yellow"), (o.get("suspicious") and f"⚠ {o['suspicious']}", "bold red"), *rounding_notes(o)):
             if text:
                 notes += [Text("  " + piece, style=mark) for piece in _words(text, width - 2)]
     return notes
+
+
+def rounding_notes(o: dict[str, Any]) -> list[tuple[str, str]]:
+    """The notes on an operator's rounding, each with its style."""
+    said = rounding_text(o.get("rounding", {}))
+    harm = any(o.get("rounding", {}).get(kind) for kind in ("overflowed", "saturated", "lost"))
+    operands = o.get("operands")
+    return [(f"operands rounded to {operands}" if operands else "", "dim"), (f"rounding: {said}" if said else "", "red" if harm else "yellow")]
 
 
 def _wrap(parts: list[tuple[str, str]], width: int) -> list[Any]:
@@ -398,3 +432,16 @@ def _print_totals(console: Any, report: dict[str, Any]) -> None:
     for s in totals["suspicious"]:
         where = "" if s["file"] == report["script"] else f"{s['file']} "
         console.print(f"⚠ {where}line {s['line']}: {s['what']}", style="bold red")
+    if "rounding" in totals:
+        _print_rounding(console, totals["rounding"], report["script"])
+
+
+def _print_rounding(console: Any, rounding: dict[str, Any], script: str) -> None:
+    said = rounding_text(rounding)
+    console.print(f"rounding       {said or 'nothing overflowed, was flushed, or lost more than half of its digits'}" + ("" if said else f" ({rounding.get('checked', 0):,} results checked)"))
+    for line in rounding["lines"]:
+        where = "" if line["file"] == script else f"{line['file']} "
+        console.print(f"  {where}line {line['line']}: {rounding_text(line)}", style="red" if any(line.get(k) for k in ("overflowed", "saturated", "lost")) else "yellow")
+    if rounding["unchecked"]:
+        names = ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in rounding["unchecked"].items())
+        console.print(f"  not checked, having no form in float64: {names}", style="dim")

@@ -7,7 +7,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from .wording import VERDICTS, bytes_text, flops_text, folded_summary, shape_text, strides_text, verdict_text
+from .annotate import rounding_notes
+from .wording import VERDICTS, bytes_text, flops_text, folded_summary, rounding_text, shape_text, strides_text, verdict_text
 
 _STYLE = """
 :root { --ink:#1d2430; --soft:#6a7485; --paper:#fff; --line:#e4e8ee; --card:#f6f8fa; --view:#12805c; --copy:#a65f00; --new:#1f5fbf; --place:#8a3ab9; --bad:#c0262d; }
@@ -36,6 +37,7 @@ table { border-collapse:collapse; width:100% } td,th { text-align:left; padding:
 @media (max-width:760px) { body { padding:10px } .row { grid-template-columns:minmax(0,1fr) } .hit .notes { padding-left:3em; padding-bottom:4px } .row:not(.hit) .notes { display:none } }
 """
 
+_ROUNDING_CLASS = {"dim": "soft", "red": "bad", "yellow": "copy"}
 _CLASS = {"view": "view", "copy": "copy", "new": "new", "in place": "place"}
 
 
@@ -104,6 +106,9 @@ def _note(o: dict[str, Any]) -> str:
         extra += f'<div class="copy soft">copied: {escape(o["reason"])}</div>'
     if o.get("suspicious"):
         extra += f'<div class="bad">⚠ {escape(o["suspicious"])}</div>'
+    for text, style in rounding_notes(o):
+        if text:
+            extra += f'<div class="{_ROUNDING_CLASS[style]} soft">{escape(text)}</div>'
     return f'<div class="note">{" ".join(parts)}{extra}</div>'
 
 
@@ -112,7 +117,12 @@ def _warnings(totals: dict[str, Any]) -> str:
     items += [
         f'<li class="copy">line {c["line"]}: {escape(c["operator"])}, {bytes_text(c["bytes"])}: {escape(c["why"])}</li>' for c in totals["copies_that_could_be_views"]
     ]
+    items += [f'<li class="bad">{_place(line)}: rounding: {escape(rounding_text(line))}</li>' for line in totals.get("rounding", {}).get("lines", ())]
     return f"<h2>Worth a look</h2><ul>{''.join(items)}</ul>" if items else ""
+
+
+def _place(line: dict[str, Any]) -> str:
+    return f'line {line["line"]} of {escape(line["file"])}'
 
 
 def _tables(totals: dict[str, Any]) -> str:

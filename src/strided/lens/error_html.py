@@ -60,9 +60,11 @@ def chart(formats: dict[str, dict[str, Any]]) -> str:
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="SQNR of each format against its bits a value">']
     for db in range(int(floor), int(top) + 1, 10):
         parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(db):.1f}" y2="{y(db):.1f}"/><text class="soft" x="{LEFT - 6}" y="{y(db) + 4:.1f}" text-anchor="end">{db}</text>')
+    foot = HEIGHT - BOTTOM
     for bits in (1, 2, 4, 6, 8, 12, 16, 24, 32, 64):
         if low <= bits <= high:
-            parts.append(f'<line class="axis" x1="{x(bits):.1f}" x2="{x(bits):.1f}" y1="16" y2="{HEIGHT - BOTTOM}"/><text class="soft" x="{x(bits):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{bits}</text>')
+            parts.append(f'<line class="axis" x1="{x(bits):.1f}" x2="{x(bits):.1f}" y1="16" y2="{foot}"/>'
+                         f'<text class="soft" x="{x(bits):.1f}" y="{foot + 16}" text-anchor="middle">{bits}</text>')
     parts.append(f'<text class="soft" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">bits a value</text><text class="soft" x="{LEFT + 4}" y="12">SQNR dB</text>')
     taken: list[tuple[float, float, float]] = []
     for bits, db, name in sorted(points, key=lambda p: (-p[1], p[0])):
@@ -73,7 +75,8 @@ def chart(formats: dict[str, dict[str, Any]]) -> str:
         taken.append((at[0] + 8, at[0] + 8 + width, label))
         kind = " block" if "_g" in name or name.startswith(("mx", "nv")) else ""
         shift = f'<line class="lead" x1="{at[0]:.1f}" y1="{at[1]:.1f}" x2="{at[0] + 8:.1f}" y2="{label - 4:.1f}"/>' if label - at[1] > 6 else ""
-        parts.append(f'{shift}<circle class="dot{kind}" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="4"><title>{escape(name)}: {bits:.4g} bits, {db:.2f} dB</title></circle><text x="{at[0] + 9:.1f}" y="{label:.1f}">{escape(name)}</text>')
+        title = f"<title>{escape(name)}: {bits:.4g} bits, {db:.2f} dB</title>"
+        parts.append(f'{shift}<circle class="dot{kind}" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="4">{title}</circle><text x="{at[0] + 9:.1f}" y="{label:.1f}">{escape(name)}</text>')
     return "".join(parts) + "</svg>"
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from .. import memory
 from ..dispatch import Event, TensorInfo, listen, tensors_in
+from ..dtypes import float32
+from ..kernels import precision
 from ..layout import Layout, broadcast_shapes
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -36,6 +38,8 @@ class Row:
         self.reasons: Counter[str] = Counter()
         self.phases: Counter[str] = Counter()
         self.bytes_allocated = self.flops = 0
+        self.rounding: Counter[str] | None = None  # what rounding.py counted, where it looks
+        self.operands: str | None = None  # what a product's operands were rounded to
         self.suspicious: str | None = None
         self.last: tuple | None = None
         self.results: list[tuple] = []  # shapes of all results of the last call
@@ -56,6 +60,8 @@ class Row:
             self.dtypes[first.dtype.name] += 1
         self.bytes_allocated += event.bytes_allocated
         self.flops += event.flops
+        if precision.mode() != "ieee" and event.entry.autocast == "lower" and any(t.dtype is float32 for t in event.inputs):
+            self.operands = precision.mode()
 
 
 class Line:
@@ -93,9 +99,10 @@ class _Copy:
 
 
 class Trace:
-    """Everything a run of `path` did. Use as a context manager around the run; `only`: a function's name, to keep its lines alone."""
+    """Everything a run of `path` did. Use as a context manager around the run; `only`: a function's name, to keep its lines alone; `rounding`: whether
+    every operator runs again in float64, to see what its rounding did."""
 
-    def __init__(self, path: str, only: str | None = None):
+    def __init__(self, path: str, only: str | None = None, rounding: bool = False):
         self.path = os.path.abspath(path)
         self.folder = os.path.dirname(os.path.realpath(path)) + os.sep
         self.only = only
@@ -109,6 +116,11 @@ class Trace:
         self.avoidable: dict[tuple[int, str], list] = {}  # (line, operator): bytes, count, why
         self.seen_functions: set[str] = set()
         self.failed_line: int | None = None
+        self.rounding = None
+        if rounding:
+            from .rounding import Rounding
+
+            self.rounding = Rounding()
         self._copies: dict[int, _Copy] = {}
         self._finished: list[_Copy] = []
         self._mine: dict[str, bool] = {}
@@ -125,7 +137,7 @@ class Trace:
         default_generator.get_state()  # its state is made on first use, and is none of the script's memory
         memory.reset_peak_memory_stats()
         self._held = memory.memory_allocated()
-        self._listener = listen(self._on_event)
+        self._listener = listen(self._on_event, self.rounding and self.rounding.before)
         self._listener.__enter__()
         self._previous = sys.gettrace()
         sys.settrace(self._on_call)
@@ -134,7 +146,7 @@ class Trace:
     def __exit__(self, *exc: Any) -> None:
         sys.settrace(self._previous)
         self._listener.__exit__(*exc)
-        self.peak = memory.max_memory_allocated() - self._held
+        self.peak = max(self.peak, memory.max_memory_allocated()) - self._held
         self._finished += self._copies.values()
         self._copies.clear()
         self._settle()
@@ -201,12 +213,22 @@ class Trace:
         self.flops[event.phase] += event.flops
         self.bytes_allocated += event.bytes_allocated
         suspicious = _outer_broadcast(event)
-        self._add(inner, event, folded, suspicious)
+        counts = self._rounded(event)
+        self._add(inner, event, folded, suspicious, counts)
         if outer is not None and outer is not inner and self.only is None:
-            self._add(outer, event, True, suspicious)  # the script's own line shows what its neighbours did on its behalf
+            self._add(outer, event, True, suspicious, counts)  # the script's own line shows what its neighbours did on its behalf
         self._watch(event, (outer or inner).f_lineno)
 
-    def _add(self, frame: FrameType, event: Event, folded: bool, suspicious: str | None) -> None:
+    def _rounded(self, event: Event) -> Counter[str] | None:
+        """What the operator's rounding did. The memory of the second run is not the script's: the peak is taken before it."""
+        if self.rounding is None:
+            return None
+        self.peak = max(self.peak, memory.max_memory_allocated())
+        counts = self.rounding.after(event)
+        memory.reset_peak_memory_stats()
+        return counts
+
+    def _add(self, frame: FrameType, event: Event, folded: bool, suspicious: str | None, counts: Counter[str] | None) -> None:
         line = self._line(frame.f_code.co_filename, frame.f_lineno)
         line.visits = max(line.visits, 1)
         site = frame.f_code, frame.f_lasti
@@ -216,6 +238,8 @@ class Trace:
             row = line.rows[key] = Row(event.op, folded, site)
         row.add(event)
         row.suspicious = row.suspicious or suspicious
+        if counts is not None:
+            row.rounding = counts if row.rounding is None else row.rounding + counts
 
     def _user_frames(self) -> tuple[FrameType | None, FrameType | None, bool]:
         """The innermost frame of the user's files, the innermost of the script itself, and whether a library stands between the first and the operator."""

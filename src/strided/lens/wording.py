@@ -78,6 +78,8 @@ def folded_summary(operators: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else:  # the same call written twice on a line
             for key in ("calls", "bytes_allocated", "flops"):
                 twin[key] += shown[key]
+            if shown.get("rounding"):
+                twin["rounding"] = _added_rounding([twin, shown])
     return result
 
 
@@ -96,12 +98,41 @@ def _merged(group: list[dict[str, Any]], phase: str | None) -> dict[str, Any]:
         **group[-1], **returned, "operator": f"{sum(counts.values())} {'backward ' if phase else ''}operators", "detail": names, "kinds": kinds, "calls": 1,
         "bytes_allocated": sum(o["bytes_allocated"] for o in group), "flops": sum(o["flops"] for o in group),
     }  # fmt: skip
-    for key in ("reason", "shapes", "shape_count", "results", "suspicious"):
+    for key in ("reason", "shapes", "shape_count", "results", "suspicious", "rounding", "operands"):
         merged.pop(key, None)
+    rounding = _added_rounding(group)
+    if rounding:
+        merged["rounding"] = rounding
+    operands = next((o["operands"] for o in group if o.get("operands")), None)
+    if operands:
+        merged["operands"] = operands
     suspicious = next((o["suspicious"] for o in group if o.get("suspicious")), None)
     if suspicious:
         merged["suspicious"] = suspicious
     return merged
+
+
+def _added_rounding(entries: list[dict[str, Any]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for entry in entries:
+        for kind, n in entry.get("rounding", {}).items():
+            total[kind] = total.get(kind, 0) + n
+    return total
+
+
+_ROUNDED = {
+    "overflowed": "overflowed to infinity or NaN", "saturated": "saturated", "flushed": "flushed to 0", "subnormal": "subnormal", "lost": "lost more than half of the digits",
+    "cancelled": "cancelled", "absorbed": "absorbed",
+}  # fmt: skip
+
+
+def rounding_text(rounding: dict[str, int]) -> str:
+    """What rounding did to some results, or nothing where it did no harm: 2 of 100 overflowed to infinity or NaN, 5 flushed to 0."""
+    said = [f"{rounding[kind]:,} {text}" for kind, text in _ROUNDED.items() if rounding.get(kind)]
+    if not said:
+        return ""
+    first, _, rest = said[0].partition(" ")
+    return ", ".join([f"{first} of {rounding['checked']:,} {rest}", *said[1:]])
 
 
 def strides_text(entry: dict[str, Any]) -> str:
