@@ -34,8 +34,8 @@ def _cross(x, y, dim):
 @backward("LinalgCross", saved_names=("self", "other"))
 def LinalgCrossBackward0(node, g):
     x, y = node.saved
-    gx = sum_to(_cross(y, g, node.dim), x.shape) if node.needs[0] else None
-    return gx, sum_to(_cross(g, x, node.dim), y.shape) if node.needs[1] else None
+    gx = sum_to(_cross(y.conj(), g, node.dim), x.shape) if node.needs[0] else None
+    return gx, sum_to(_cross(g, x.conj(), node.dim), y.shape) if node.needs[1] else None
 
 
 @operator("linalg_cross", method=False, out=True, namespace="linalg", flops=lambda args, kwargs, result: 3 * result.numel())

@@ -7,6 +7,9 @@ from .. import dtypes
 from ..tensor import Tensor
 
 
+COMPUTED = frozenset((dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128))  # what LAPACK has routines for
+
+
 class LinAlgError(RuntimeError):
     """A factorisation or a solution that does not exist for the given values (a singular matrix, for example)."""
 
@@ -38,13 +41,13 @@ def floating(name: str, A: Tensor, low: bool = True) -> None:
     """RuntimeError for integers, and without `low` for 16-bit floats."""
     if not (A.dtype.is_floating_point or A.dtype.is_complex):
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}\n  Convert it first: x.float().")
-    if not low and A.dtype.itemsize < 4:
+    if not low and A.dtype.to_real().itemsize < 4:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}\n  Convert it first: x.float().")
 
 
 def computed(kernel: str, A: Tensor) -> None:
-    """NotImplementedError for elements other than float32 and float64."""
-    if A.dtype is not dtypes.float32 and A.dtype is not dtypes.float64:
+    """NotImplementedError for elements other than float32, float64 and complex numbers made of these."""
+    if A.dtype not in COMPUTED:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{A.dtype.scalar_name}'\n  Convert it first: x.float().")
 
 

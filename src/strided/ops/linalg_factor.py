@@ -43,8 +43,8 @@ def _cholesky(name, A, upper, node=None):
     computed("cholesky_cpu", A)
 
     def factorise(a):
-        L, info = lapack.cholesky(a.swapaxes(-1, -2) if upper else a)
-        return L.swapaxes(-1, -2) if upper else L, info
+        L, info = lapack.cholesky(lapack.adjoint(a) if upper else a)
+        return lapack.adjoint(L) if upper else L, info
 
     L, info = lapack.compute((A,), [(A.shape, A.dtype, "columns"), (A.shape[:-2], dtypes.int32)], factorise)
     if tracking(A):
@@ -62,7 +62,7 @@ def _check_definite(name, info):
 
 @operator("linalg_cholesky_ex", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(1 / 3))
 def cholesky_ex(A, *, upper=False, check_errors=False):
-    """(L, info) with A = L Lᵀ, or with `upper` A = Lᵀ L, for symmetric positive-definite A [*, n, n], of which one triangle is read.
+    """(L, info) with A = L Lᴴ, or with `upper` A = Lᴴ L, for symmetric (Hermitian) positive-definite A [*, n, n], of which one triangle is read.
 
     info, int32 [*]: 0, or the order of the leading minor that is not positive-definite.
     """
@@ -89,13 +89,14 @@ def cholesky(input, upper=False):
 
 
 def _cholesky_backward(node, g):
-    """dL = L Φ(L⁻¹ dA L⁻ᵀ), where Φ keeps the lower triangle and half the diagonal; the gradient is made symmetric."""
+    """dL = L Φ(L⁻¹ dA L⁻ᴴ), where Φ keeps the lower triangle and half the diagonal; the gradient is made Hermitian."""
     (L,) = node.saved
     if node.upper:
-        L, g = L.mT, g.mT
-    P = (L.mT @ g).tril()
-    P = (P + P.tril(-1).mT) / 2  # [*, n, n]
-    return (solve_triangular(L, solve_triangular(L.mT, P, upper=True), upper=False, left=False),)
+        L, g = L.mH, g.mH
+    P = (L.mH @ g).tril()
+    P = P + P.tril(-1)
+    P = (P + P.mH) / 4  # [*, n, n]
+    return (solve_triangular(L, solve_triangular(L.mH, P, upper=True), upper=False, left=False),)
 
 
 LinalgCholeskyExBackward0 = backward("LinalgCholeskyEx", saved_names=("L",))(_cholesky_backward)
@@ -215,24 +216,24 @@ def _within(pivots, m):
 def _lu_gradient(P, L, U, gL, gU):
     """The gradient of A = P L U, for A [*, m, n] of any shape; a gradient may be None.
 
-    For square A it is P L⁻ᵀ (tril(Lᵀ gL, -1) + triu(gU Uᵀ)) U⁻ᵀ. The columns right of the square part reach U alone, the rows below it L alone.
+    For square A it is P L⁻ᴴ (tril(Lᴴ gL, -1) + triu(gU Uᴴ)) U⁻ᴴ. The columns right of the square part reach U alone, the rows below it L alone.
     """
     (m, k), n = L.shape[-2:], U.shape[-1]
     gL = TABLE["zeros_like"].call(L) if gL is None else gL
     gU = TABLE["zeros_like"].call(U) if gU is None else gU
     L1, U1 = L.narrow(-2, 0, k), U.narrow(-1, 0, k)  # [*, k, k]
-    low, high = L1.mT @ gL.narrow(-2, 0, k), gU.narrow(-1, 0, k) @ U1.mT
+    low, high = L1.mH @ gL.narrow(-2, 0, k), gU.narrow(-1, 0, k) @ U1.mH
     beside = below = None
     if n > k:
         U2, gU2 = U.narrow(-1, k, n - k), gU.narrow(-1, k, n - k)  # [*, k, n - k]
-        beside = solve_triangular(L1.mT, gU2, upper=True, unitriangular=True)
-        low = low - gU2 @ U2.mT
+        beside = solve_triangular(L1.mH, gU2, upper=True, unitriangular=True)
+        low = low - gU2 @ U2.mH
     if m > k:
         L2, gL2 = L.narrow(-2, k, m - k), gL.narrow(-2, k, m - k)  # [*, m - k, k]
-        below = solve_triangular(U1.mT, gL2, upper=False, left=False)
-        high = high - L2.mT @ gL2
+        below = solve_triangular(U1.mH, gL2, upper=False, left=False)
+        high = high - L2.mH @ gL2
     inner = low.tril(-1) + high.triu()
-    g = solve_triangular(U1.mT, solve_triangular(L1.mT, inner, upper=True, unitriangular=True), upper=False, left=False)
+    g = solve_triangular(U1.mH, solve_triangular(L1.mH, inner, upper=True, unitriangular=True), upper=False, left=False)
     if beside is not None:
         g = TABLE["cat"].call([g, beside], -1)
     if below is not None:
@@ -255,7 +256,7 @@ def LinalgLuFactorExBackward0(node, g):
 
 @operator("linalg_lu_solve", method=False, out=True, namespace="linalg", autocast="float32", flops=lambda args, kwargs, result: 2 * args[0].shape[-1] * result.numel())
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
-    """X with AX = B, or XA = B without `left`, from A's `lu_factor`; with `adjoint`, Aᵀ in A's place. LU [*, n, n], pivots [*, n], B [*, n, k]."""
+    """X with AX = B, or XA = B without `left`, from A's `lu_factor`; with `adjoint`, Aᴴ in A's place. LU [*, n, n], pivots [*, n], B [*, n, k]."""
     name = "linalg.lu_solve"
     square(name, LU)
     matrices(name, B, "B")
@@ -267,11 +268,11 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
     if not _within(pivots, LU.shape[-2]):
         raise RuntimeError("Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you properly pass the result of lu_factor?")
-    if not left:  # XA = B is Aᵀ Xᵀ = Bᵀ
-        return linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+    if not left:  # XA = B is Aᴴ Xᴴ = Bᴴ
+        return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     P = _permutation(pivots, LU)
-    if adjoint:  # Uᵀ Lᵀ Pᵀ X = B
-        return P @ solve_triangular(LU.mT, solve_triangular(LU.mT, B, upper=False), upper=True, unitriangular=True)
+    if adjoint:  # Uᴴ Lᴴ Pᵀ X = B
+        return P @ solve_triangular(LU.mH, solve_triangular(LU.mH, B, upper=False), upper=True, unitriangular=True)
     return solve_triangular(LU, solve_triangular(LU, P.mT @ B, upper=False, unitriangular=True), upper=True)
 
 
@@ -293,7 +294,7 @@ def _ldl(A, hermitian):
     square(name, A)
     floating(name, A)
     computed("ldl_factor_kernel_cpu", A)
-    results = lapack.compute((A,), [(A.shape, A.dtype, "columns"), (A.shape[:-1], dtypes.int32), (A.shape[:-2], dtypes.int32)], lapack.ldl)
+    results = lapack.compute((A,), [(A.shape, A.dtype, "columns"), (A.shape[:-1], dtypes.int32), (A.shape[:-2], dtypes.int32)], lambda a: lapack.ldl(a, hermitian))
     if tracking(A):
         record(_LdlBackward, (A,), results[0])
     return results
@@ -301,7 +302,7 @@ def _ldl(A, hermitian):
 
 @operator("linalg_ldl_factor_ex", method=False, out=True, namespace="linalg", flops=_cube(1 / 3))
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False):
-    """(LD, pivots, info) of symmetric A = L D Lᵀ [*, n, n], of which the lower triangle is read. D has blocks of size 1 and 2: pivots, int32 [*, n], are as LAPACK's sytrf gives them."""
+    """(LD, pivots, info) of symmetric A = L D Lᵀ (or Hermitian A = L D Lᴴ) [*, n, n], of which the lower triangle is read. D has blocks of size 1 and 2: pivots, int32 [*, n], are as LAPACK's sytrf (hetrf) gives them."""
     LD, pivots, info = _ldl(A, hermitian)
     if check_errors:
         _check_ldl("torch.linalg.ldl_factor_ex", info)
@@ -342,7 +343,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False):
         import numpy
 
         spread = lambda t, n: numpy.broadcast_to(t, (*batch, *t.shape[t.ndim - n :]))
-        return lapack.ldl_solve(spread(a, 2), spread(p, 1), spread(b, 2))
+        return lapack.ldl_solve(spread(a, 2), spread(p, 1), spread(b, 2), hermitian)
 
     out = lapack.compute((LD, pivots, B), [((*batch, *B.shape[-2:]), B.dtype, "columns")], run)
     if tracking(LD, B):

@@ -54,6 +54,24 @@ def stacked(a):
 # ---- LU and triangles ---------------------------------------------------------------------------------------------------------------
 
 
+def adjoint(a):
+    """The conjugate transpose of every matrix."""
+    a = a.swapaxes(-1, -2)
+    return a.conj() if a.dtype.kind == "c" else a
+
+
+def exact(a):
+    """The same numbers in double precision."""
+    return a.astype("complex128" if a.dtype.kind == "c" else "float64")
+
+
+def magnitude(a):
+    """What LAPACK compares pivots by: |re| + |im|."""
+    import numpy
+
+    return numpy.abs(a.real) + numpy.abs(a.imag) if a.dtype.kind == "c" else numpy.abs(a)
+
+
 def lu(a):
     """(packed L and U, row exchanges counted from 1, number of the first zero pivot or 0) of every matrix: [*, m, n], [*, k], [*]; k = min(m, n)."""
     import numpy
@@ -66,7 +84,7 @@ def lu(a):
     for start in range(0, k, BLOCK):
         stop = min(start + BLOCK, k)
         for j in range(start, stop):
-            largest = j + numpy.abs(a[:, j:, j]).argmax(1)
+            largest = j + magnitude(a[:, j:, j]).argmax(1)
             pivots[:, j] = largest + 1
             row = a[:, j].copy()
             a[:, j] = a[every, largest]
@@ -145,8 +163,9 @@ def cholesky(a):
 def _cholesky_until(a):
     """Factorises a lower triangle in place up to the first pivot that is not positive; its number, from 1 (0: there is none)."""
     for j in range(len(a)):
-        a[j:, j] -= a[j:, :j] @ a[j, :j]
-        if not a[j, j] > 0:
+        a[j:, j] -= a[j:, :j] @ a[j, :j].conj()
+        a[j, j] = a[j, j].real
+        if not a[j, j].real > 0:
             return j + 1
         a[j:, j] /= a[j, j] ** 0.5
     return 0
@@ -155,8 +174,8 @@ def _cholesky_until(a):
 # ---- symmetric indefinite matrices --------------------------------------------------------------------------------------------------
 
 
-def ldl(a):
-    """(packed L and D, pivots, info) of symmetric matrices, by Bunch and Kaufman's pivoting on the lower triangle.
+def ldl(a, hermitian=False):
+    """(packed L and D, pivots, info) of symmetric (or Hermitian) matrices, by Bunch and Kaufman's pivoting on the lower triangle.
 
     D has blocks of size 1 and 2: a positive pivot p exchanged rows with p, a pair of negative ones -p is a block of size 2 whose second row was exchanged
     with p. info: number of the first zero block, else 0.
@@ -166,43 +185,52 @@ def ldl(a):
     shape, n = a.shape, a.shape[-1]
     a = numpy.tril(stacked(a))
     pivots = numpy.empty((len(a), n), "int32")
-    info = [_ldl_one(matrix, pivot) for matrix, pivot in zip(a, pivots)]
+    hermitian = hermitian and a.dtype.kind == "c"
+    info = [_ldl_one(matrix, pivot, hermitian) for matrix, pivot in zip(a, pivots)]
     return a.reshape(shape), pivots.reshape(shape[:-1]), numpy.array(info, "int32").reshape(shape[:-2])
 
 
 _GROWTH = (1 + math.sqrt(17)) / 8  # bounds the growth of elements equally for blocks of both sizes
 
 
-def _choose(a, k):
+def _choose(a, k, hermitian):
     """(row to exchange with, block size) for the next block at k; (k, 0) where the column is zero."""
     import numpy
 
-    n, own = len(a), abs(a[k, k])
-    below = numpy.abs(a[k + 1 :, k])
+    size = (lambda x: abs(x.real)) if hermitian else magnitude  # of an element of the diagonal
+    n, own = len(a), size(a[k, k])
+    below = magnitude(a[k + 1 :, k])
     if own == 0 and not below.any() or numpy.isnan(own):
         return k, 0
     if not len(below) or own >= _GROWTH * below.max():
         return k, 1
     column = below.max()
     r = k + 1 + int(below.argmax())
-    row = numpy.abs(a[r, k:r]).max()
+    row = magnitude(a[r, k:r]).max()
     if r + 1 < n:
-        row = max(row, numpy.abs(a[r + 1 :, r]).max())
+        row = max(row, magnitude(a[r + 1 :, r]).max())
     if own >= _GROWTH * column * (column / row):
         return k, 1
-    return (r, 1) if abs(a[r, r]) >= _GROWTH * row else (r, 2)
+    return (r, 1) if size(a[r, r]) >= _GROWTH * row else (r, 2)
 
 
-def _ldl_one(a, pivots) -> int:
+def _ldl_one(a, pivots, hermitian) -> int:
     n, k, info = len(a), 0, 0
+    conj = (lambda x: x.conj()) if hermitian else (lambda x: x)
+    if hermitian:
+        diagonal = a.reshape(-1)[:: n + 1]
+        diagonal[...] = diagonal.real
     while k < n:
-        p, size = _choose(a, k)
+        p, size = _choose(a, k, hermitian)
         if size == 0:
             info = info or k + 1
         last = k + max(size, 1) - 1
         if p != last:  # exchange rows and columns `last` and p of the symmetric matrix, seen through its lower triangle
             _swap(a[p + 1 :, last], a[p + 1 :, p])
             _swap(a[last + 1 : p, last], a[p, last + 1 : p])
+            if hermitian:  # these crossed the diagonal
+                for crossed in (a[last + 1 : p, last], a[p, last + 1 : p], a[p, last : last + 1]):
+                    crossed[...] = crossed.conj()
             a[last, last], a[p, p] = a[p, p], a[last, last]
             if size == 2:
                 a[k + 1, k], a[p, k] = a[p, k], a[k + 1, k]
@@ -210,16 +238,16 @@ def _ldl_one(a, pivots) -> int:
         if size == 1:
             pivots[k] = p + 1
             scaled = a[rest, k] / a[k, k]
-            _subtract_lower(a[rest, rest], scaled[:, None] * a[rest, k])
+            _subtract_lower(a[rest, rest], scaled[:, None] * conj(a[rest, k]), hermitian)
             a[rest, k] = scaled
         elif size == 2:
             pivots[k] = pivots[k + 1] = -(p + 1)
-            d = a[k + 1, k]
-            d11, d22 = a[k + 1, k + 1] / d, a[k, k] / d
-            scale = 1 / (d11 * d22 - 1) / d
+            d = a[k + 1, k]  # the block is [[., conj(d)], [d, .]], or symmetric
+            d11, d22 = a[k + 1, k + 1] / d, a[k, k] / conj(d)
+            scale = 1 / (d11 * d22 - 1)
             x, y = a[rest, k].copy(), a[rest, k + 1].copy()
-            a[rest, k], a[rest, k + 1] = scale * (d11 * x - y), scale * (d22 * y - x)
-            _subtract_lower(a[rest, rest], x[:, None] * a[rest, k] + y[:, None] * a[rest, k + 1])
+            a[rest, k], a[rest, k + 1] = scale * (d11 * x - y) / conj(d), scale * (d22 * y - x) / d
+            _subtract_lower(a[rest, rest], a[rest, k, None] * conj(x) + a[rest, k + 1, None] * conj(y), hermitian)
         else:
             pivots[k] = k + 1
         k += max(size, 1)
@@ -232,23 +260,26 @@ def _swap(x, y):
     y[...] = kept
 
 
-def _subtract_lower(a, update):
+def _subtract_lower(a, update, hermitian):
     import numpy
 
     a -= numpy.tril(update)
+    if hermitian and a.size:
+        numpy.einsum("ii->i", a).imag[...] = 0
 
 
-def ldl_solve(packed, pivots, b):
-    """x with L D Lᵀ x = b, from `ldl`: [*, n, n], [*, n], [*, n, k]."""
+def ldl_solve(packed, pivots, b, hermitian=False):
+    """x with L D Lᵀ x = b (or L D Lᴴ x = b), from `ldl`: [*, n, n], [*, n], [*, n, k]."""
     x = stacked(b).copy()
     flat = pivots.reshape(len(x), packed.shape[-1])
     for a, pivot, right in zip(stacked(packed), flat, x):
-        _ldl_solve_one(a, pivot, right)
+        _ldl_solve_one(a, pivot, right, hermitian and a.dtype.kind == "c")
     return x.reshape(b.shape)
 
 
-def _ldl_solve_one(a, pivots, b) -> None:
+def _ldl_solve_one(a, pivots, b, hermitian) -> None:
     n, k, starts = len(a), 0, []
+    conj = (lambda x: x.conj()) if hermitian else (lambda x: x)
     while k < n:
         starts.append(k)
         size = 1 if pivots[k] > 0 else 2
@@ -260,14 +291,14 @@ def _ldl_solve_one(a, pivots, b) -> None:
             b[k] /= a[k, k]
         else:
             d = a[k + 1, k]
-            d1, d2 = a[k, k] / d, a[k + 1, k + 1] / d
-            x, y = b[k] / d, b[k + 1] / d
+            d1, d2 = a[k, k] / conj(d), a[k + 1, k + 1] / d
+            x, y = b[k] / conj(d), b[k + 1] / d
             b[k], b[k + 1] = (d2 * x - y) / (d1 * d2 - 1), (d1 * y - x) / (d1 * d2 - 1)
         k += size
     for k in reversed(starts):
         size = 1 if pivots[k] > 0 else 2
         last, p = k + size - 1, abs(int(pivots[k])) - 1
-        b[k : k + size] -= a[k + size :, k : k + size].T @ b[k + size :]
+        b[k : k + size] -= conj(a[k + size :, k : k + size].T) @ b[k + size :]
         if p != last:
             b[[last, p]] = b[[p, last]]
 
@@ -284,7 +315,7 @@ def matrix_exp(a):
 
     if a.size == 0:
         return a
-    shape, out = a.shape, stacked(a.astype("float64"))
+    shape, out = a.shape, stacked(exact(a))
     size = numpy.abs(out).sum(1).max(1)  # 1-norm of each matrix
     times = numpy.ceil(numpy.log2(numpy.maximum(size / 5.37, 1)))  # the quotient is exact to float64's last bits below this norm
     times = numpy.where(numpy.isfinite(times), times, 0).astype(int)

@@ -8,7 +8,7 @@ from ..tensor import Tensor
 from . import host
 from . import linalg_host as lapack
 from .elementwise import sum_to
-from .linalg_checks import are_tensors, computed, matrices, square
+from .linalg_checks import COMPUTED, are_tensors, computed, matrices, square
 from .linalg_spectral import _thin, decompose
 from .return_types import TYPES
 from .table import TABLE, operator
@@ -45,7 +45,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     batch = broadcast_shapes(A.shape[:-2], full.shape[:-2])
     cut = dtypes.finfo(A.dtype).eps * max(m, n) if rcond is None else float(rcond)
     kept = (*batch, min(m, n)) if driver in ("gelsd", "gelss") else (0,)
-    outs = [((*batch, n, k), A.dtype, "columns"), (A.shape[:-2] if driver != "gels" else (0,), dtypes.int64), (kept, A.dtype)]
+    outs = [((*batch, n, k), A.dtype, "columns"), (A.shape[:-2] if driver != "gels" else (0,), dtypes.int64), (kept, A.dtype.to_real())]
     X, rank, values = lapack.compute((A, full), outs, lambda a, b: _least_squares(a, b, cut, driver))
     X = X.squeeze(-1) if vector else X
     if tracking(A, B):
@@ -56,9 +56,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
 def _least_squares(a, b, cut, driver):
     import numpy
 
-    U, S, Vh = numpy.linalg.svd(a.astype("float64"), full_matrices=False)
+    U, S, Vh = numpy.linalg.svd(lapack.exact(a), full_matrices=False)
     used = S > cut * S.max(-1, keepdims=True, initial=0)
-    X = Vh.swapaxes(-1, -2) @ (numpy.where(used, 1 / numpy.where(used, S, 1), 0)[..., None] * (U.swapaxes(-1, -2) @ b))
+    X = lapack.adjoint(Vh) @ (numpy.where(used, 1 / numpy.where(used, S, 1), 0)[..., None] * (lapack.adjoint(U) @ b))
     return X, used.sum(-1) if driver != "gels" else numpy.zeros(0), S if driver in ("gelsd", "gelss") else numpy.zeros(0)
 
 
@@ -66,8 +66,10 @@ def _residuals(A, B, X, rank, driver):
     """Squared norms of the columns of AX - B, where A has more rows than columns and full rank; else an empty tensor."""
     m, n = A.shape[-2:]
     if m > n and driver != "gelsy" and (driver == "gels" or A.is_meta or bool((rank == n).all())):
-        return (A @ X - B).square().sum(-2)
-    return TABLE["clone"].call(X.reshape(-1).narrow(0, 0, 0))  # empty, with a history as the others
+        difference = A @ X - B
+        return (difference.abs() if A.dtype.is_complex else difference).square().sum(-2)
+    empty = TABLE["clone"].call(X.reshape(-1).narrow(0, 0, 0))  # with a history as the others
+    return empty.real if A.dtype.is_complex else empty
 
 
 @backward("LinalgLstsq", saved_names=("self", "b", "solution"))
@@ -77,8 +79,8 @@ def LinalgLstsqBackward0(node, g):
     if node.vector:
         B, g = B.unsqueeze(-1), g.unsqueeze(-1)
     P = pinv(A)
-    gA = sum_to(pinv_gradient(g @ B.mT, P, A), A.shape) if node.needs[0] else None
-    gB = sum_to(P.mT @ g, B.shape) if node.needs[1] else None
+    gA = sum_to(pinv_gradient(g @ B.mH, P, A), A.shape) if node.needs[0] else None
+    gB = sum_to(P.mH @ g, B.shape) if node.needs[1] else None
     return gA, gB.squeeze(-1) if node.vector and gB is not None else gB
 
 
@@ -109,10 +111,10 @@ def _threshold(largest, atol, rtol):
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """Moore and Penrose's pseudo-inverse: [*, m, n] -> [*, n, m]. Singular values up to max(atol, rtol * the largest) count as 0.
 
-    rtol (or rcond, its older name): default eps * max(m, n), or 0 with an atol. Tolerances are numbers or tensors [*]. hermitian: A is symmetric.
+    rtol (or rcond, its older name): default eps * max(m, n), or 0 with an atol. Tolerances are numbers or tensors [*]. hermitian: A is symmetric (Hermitian).
     """
     are_tensors("linalg_pinv", input=A)
-    if A.ndim < 2 or A.dtype is not dtypes.float32 and A.dtype is not dtypes.float64:
+    if A.ndim < 2 or A.dtype not in COMPUTED:
         raise RuntimeError(
             f"linalg.pinv({A.dtype.scalar_name}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
         )
@@ -130,14 +132,14 @@ def _pseudo_inverse(a, hermitian, atol, rtol):
 
     if a.size == 0:
         return numpy.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]))
-    a = a.astype("float64")
+    a = lapack.exact(a)
     if hermitian:
         L, U = numpy.linalg.eigh(a)
-        S, Vh = numpy.abs(L), numpy.sign(L)[..., None] * U.swapaxes(-1, -2)
+        S, Vh = numpy.abs(L), numpy.sign(L)[..., None] * lapack.adjoint(U)
     else:
         U, S, Vh = decompose(a, False)
     used = S > numpy.asarray(_threshold(S.max(-1), atol, rtol))[..., None]
-    return Vh.swapaxes(-1, -2) @ (numpy.where(used, 1 / numpy.where(used, S, 1), 0)[..., None] * U.swapaxes(-1, -2))
+    return lapack.adjoint(Vh) @ (numpy.where(used, 1 / numpy.where(used, S, 1), 0)[..., None] * lapack.adjoint(U))
 
 
 @backward("LinalgPinv", saved_names=("self", "result"))
@@ -147,10 +149,10 @@ def LinalgPinvBackward0(node, g):
 
 
 def pinv_gradient(g, P, A):
-    """dP = -P dA P + P Pᵀ dAᵀ (1 - A P) + (1 - P A) dAᵀ Pᵀ P, at constant rank."""
-    back, through = g.mT @ P, P @ g.mT  # [*, m, m], [*, n, n]
-    outer, inner = P.mT @ through, back @ P.mT  # [*, m, n]
-    return -(P.mT @ g @ P.mT) + (inner - A @ (P @ inner)) + (outer - (outer @ P) @ A)
+    """dP = -P dA P + P Pᴴ dAᴴ (1 - A P) + (1 - P A) dAᴴ Pᴴ P, at constant rank."""
+    back, through = g.mH @ P, P @ g.mH  # [*, m, m], [*, n, n]
+    outer, inner = P.mH @ through, back @ P.mH  # [*, m, n]
+    return -(P.mH @ g @ P.mH) + (inner - A @ (P @ inner)) + (outer - (outer @ P) @ A)
 
 
 @operator("pinverse", autocast="float32", flops=_thin(22))
@@ -166,7 +168,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     matrices("torch.linalg.matrix_rank", A, "input")
     if hermitian:
         square("torch.linalg.matrix_rank", A, "input")
-    if A.dtype is not dtypes.float32 and A.dtype is not dtypes.float64:
+    if A.dtype not in COMPUTED:
         raise RuntimeError("This function doesn't handle types other than float and double")
     atol, rtol = (tol, 0.0) if tol is not None else _tolerances(A, atol, rtol)
     shape = A.shape[:-2]

@@ -21,7 +21,7 @@ _ORDERS = (2.0, 1.0, math.inf)
 def _convert(name, A, dtype):
     if dtype is None or dtype is A.dtype:
         return A
-    if not dtype.is_floating_point:
+    if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"{name}: dtype should be floating point or complex. Got {dtype.scalar_name}")
     if dtypes.promote(A.dtype, dtype) is not dtype:
         raise RuntimeError(f"{name}: the dtype of the input ({A.dtype.scalar_name}) should be convertible without narrowing to the specified dtype ({dtype.scalar_name})")
@@ -173,7 +173,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if aweights is not None:
         _weights("aweights", aweights, count, "floating point", True)
         weights = aweights if weights is None else weights * aweights
-    if not x.dtype.is_floating_point:
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
         x = x.to(dtypes.get_default_dtype())
     if weights is None:
         total, mean = float(count), x.mean(1, True)
@@ -189,18 +189,19 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     free = free.clamp(min=0) if isinstance(free, Tensor) else max(free, 0.0)
     centred = x - mean
     weighted = centred if weights is None else centred * weights
-    product = centred @ weighted.mT
+    product = centred @ weighted.mH
     out = product / free if isinstance(free, Tensor) or free else product / TABLE["zeros"].call((), dtype=product.dtype, device=product.device)
     return out.squeeze()
 
 
 @operator("corrcoef", flops=lambda args, kwargs, result: 2 * result.numel() * (args[0].shape[-1] if args[0].ndim else 1))
 def corrcoef(input):
-    """Pearson's correlation coefficients of variables (rows) over observations (columns), within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
+    """Pearson's correlation coefficients of variables (rows) over observations (columns), their parts within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
     if input.ndim > 2:
         raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
     c = cov(input)
     if c.ndim == 0:
         return c / c
-    deviation = c.diagonal().sqrt()  # [v]
-    return (c / deviation.unsqueeze(1) / deviation).clamp(-1, 1)
+    deviation = (c.real if c.dtype.is_complex else c).diagonal().sqrt()  # [v]
+    c = c / deviation.unsqueeze(1) / deviation
+    return TABLE["complex"].call(c.real.clamp(-1, 1), c.imag.clamp(-1, 1)) if c.dtype.is_complex else c.clamp(-1, 1)

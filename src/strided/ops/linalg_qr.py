@@ -52,9 +52,9 @@ def qr(input, some=True):
 
 @backward("LinalgQr", saved_names=("Q", "R"))
 def LinalgQrBackward0(node, gQ, gR):
-    """For m >= n: (gQ + Q S) R⁻ᵀ, S the symmetric matrix with the upper triangle of gR Rᵀ - Qᵀ gQ.
+    """For m >= n: (gQ + Q S) R⁻ᴴ, S the Hermitian matrix with the upper triangle of gR Rᴴ - Qᴴ gQ.
 
-    For m < n: A = Q [U V], V = Qᵀ times A's last columns, so that these reach Q and V, and the square part follows the rule above.
+    For m < n: A = Q [U V], V = Qᴴ times A's last columns, so that these reach Q and V, and the square part follows the rule above.
     """
     if node.mode == "r":
         raise RuntimeError(
@@ -69,14 +69,15 @@ def LinalgQrBackward0(node, gQ, gR):
     if n <= k:
         return (_square_qr(Q, R, gQ, gR),)
     U, V, gU, gV = R.narrow(-1, 0, k), R.narrow(-1, k, n - k), gR.narrow(-1, 0, k), gR.narrow(-1, k, n - k)
-    gX = _square_qr(Q, U, gQ + (Q @ V) @ gV.mT, gU)
+    gX = _square_qr(Q, U, gQ + (Q @ V) @ gV.mH, gU)
     return (TABLE["cat"].call([gX, Q @ gV], -1),)
 
 
 def _square_qr(Q, R, gQ, gR):
-    S = (gR @ R.mT - Q.mT @ gQ).triu()
-    S = S + S.triu(1).mT  # [*, n, n]
-    return solve_triangular(R.mT, gQ + Q @ S, upper=False, left=False)
+    S = (gR @ R.mH - Q.mH @ gQ).triu()
+    S = S + S.triu(1)
+    S = (S + S.mH) / 2  # [*, n, n]
+    return solve_triangular(R.mH, gQ + Q @ S, upper=False, left=False)
 
 
 # ---- reflections --------------------------------------------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ GeqrfBackward0 = _underived("geqrf")
 
 @operator("geqrf", out=True, autocast="float32", flops=_cube(2))
 def geqrf(input):
-    """(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᵀ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
+    """(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᴴ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     computed("geqrf_cpu", input)
@@ -105,19 +106,19 @@ def geqrf(input):
 
 
 def _reflections(a, tau):
-    """(V, T) with H₁ H₂ … H_k = 1 - V T Vᵀ for the reflections 1 - tau v vᵀ stored in a: [*, m, n], [*, k] -> [*, m, k], [*, k, k].
+    """(V, T) with H₁ H₂ … H_k = 1 - V T Vᴴ for the reflections 1 - tau v vᴴ stored in a: [*, m, n], [*, k] -> [*, m, k], [*, k, k].
 
-    T⁻¹ is upper triangular, 1 / tau on its diagonal and Vᵀ V above it; written without the quotient, a tau of 0 leaves its reflection out.
+    T⁻¹ is upper triangular, 1 / tau on its diagonal and Vᴴ V above it; written without the quotient, a tau of 0 leaves its reflection out.
     """
     m, k = a.shape[-2], tau.shape[-1]
     V = a.narrow(-1, 0, k).tril(-1) + _eye(m, a, k)
-    above = (V.mT @ V).triu(1) * tau.unsqueeze(-2)  # [*, k, k]
+    above = (V.mH @ V).triu(1) * tau.unsqueeze(-2)  # [*, k, k]
     return V, solve_triangular(above, tau.diag_embed(), upper=True, left=False, unitriangular=True)  # T (1 + above)⁻¹ = T
 
 
 @operator("linalg_householder_product", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(4))
 def householder_product(A, tau):
-    """The first n columns of the product of the reflections 1 - tau v vᵀ that `geqrf` stores: [*, m, n], [*, k] -> [*, m, n], k <= n <= m."""
+    """The first n columns of the product of the reflections 1 - tau v vᴴ that `geqrf` stores: [*, m, n], [*, k] -> [*, m, n], k <= n <= m."""
     name = "torch.linalg.householder_product"
     are_tensors("linalg_householder_product", input=A, tau=tau)
     if A.ndim < 2:
@@ -130,7 +131,7 @@ def householder_product(A, tau):
     computed("orgqr_cpu", A)
     V, T = _reflections(A, tau)
     n = A.shape[-1]
-    return _eye(A.shape[-2], A, n) - V @ (T @ V.narrow(-2, 0, n).mT)
+    return _eye(A.shape[-2], A, n) - V @ (T @ V.narrow(-2, 0, n).mH)
 
 
 def _fits_reflections(name, A, tau):
@@ -150,7 +151,7 @@ def orgqr(input, input2):
 
 @operator("ormqr", out=True, autocast="float32", flops=lambda args, kwargs, result: 4 * args[1].shape[-1] * result.numel())
 def ormqr(input, tau, other, left=True, transpose=False):
-    """Q @ other, or other @ Q without `left`, Q (or Qᵀ if `transpose`) the whole m x m product of the reflections that `geqrf` stores in input [*, m, n] and tau [*, k]."""
+    """Q @ other, or other @ Q without `left`, Q (or Qᴴ if `transpose`) the whole m x m product of the reflections that `geqrf` stores in input [*, m, n] and tau [*, k]."""
     name = "torch.ormqr"
     for t, what in ((input, "input"), (other, "other")):
         if t.ndim < 2:
@@ -169,5 +170,5 @@ def ormqr(input, tau, other, left=True, transpose=False):
         raise RuntimeError(f"{name}: other dtype {other.dtype.scalar_name} does not match input dtype {input.dtype.scalar_name}")
     computed("ormqr_cpu", input)
     V, T = _reflections(input, tau)
-    T = T.mT if transpose else T
-    return other - V @ (T @ (V.mT @ other)) if left else other - ((other @ V) @ T) @ V.mT
+    T = T.mH if transpose else T
+    return other - V @ (T @ (V.mH @ other)) if left else other - ((other @ V) @ T) @ V.mH

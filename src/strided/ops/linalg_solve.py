@@ -64,9 +64,9 @@ def _check_singular(name, info):
 
 @backward("LinalgInvEx", saved_names=("inverse",))
 def LinalgInvExBackward0(node, g):
-    """A dX + dA X = 0, so that the gradient is -Xᵀ g Xᵀ."""
+    """A dX + dA X = 0, so that the gradient is -Xᴴ g Xᴴ."""
     (x,) = node.saved
-    return (-(x.mT @ g @ x.mT),)
+    return (-(x.mH @ g @ x.mH),)
 
 
 def _inv(name, A):
@@ -111,13 +111,13 @@ def _determinant(a):
 
 @backward("LinalgDet", saved_names=("A", "result"))
 def LinalgDetBackward0(node, g):
-    """The gradient is the matrix of cofactors: det(A) A⁻ᵀ where that exists, and in any case from singular values, A = U S Vᵀ."""
+    """The gradient is the matrix of cofactors: det(A) A⁻ᵀ where that exists, and in any case from singular values, A = U S Vᴴ. Complex ones conjugated."""
     A, result = node.saved
     if A.is_meta or not bool((result == 0).any()):
-        scaled = (g * result)[..., None, None] * TABLE["eye"].call(A.shape[-1], dtype=A.dtype, device=A.device)  # [*, n, n]
-        return (solve_ex(A.mT, scaled)[0],)
+        scaled = (g * result.conj())[..., None, None] * TABLE["eye"].call(A.shape[-1], dtype=A.dtype, device=A.device)  # [*, n, n]
+        return (solve_ex(A.mH, scaled)[0],)
     U, S, Vh = TABLE["linalg_svd"].call(A)
-    sign = det(U) * det(Vh)
+    sign = (det(U) * det(Vh)).conj()
     others = S[..., None, :].masked_fill(TABLE["eye"].call(S.shape[-1], dtype=dtypes.bool_, device=A.device), 1).prod(-1)  # [*, n]
     return ((g * sign)[..., None, None] * ((U * others[..., None, :]) @ Vh),)
 
@@ -139,9 +139,9 @@ def _slogdet(name, A):
     square(name, A)
     floating(name, A, low=False)
     shape = A.shape[:-2]
-    sign, log = lapack.compute((A,), [(shape, A.dtype), (shape, A.dtype)], _slogdet_of)
+    sign, log = lapack.compute((A,), [(shape, A.dtype), (shape, A.dtype.to_real())], _slogdet_of)
     if tracking(A):
-        record(LinalgSlogdetBackward0, (A,), (sign, log), (A,))
+        record(LinalgSlogdetBackward0, (A,), (sign, log), (A, sign))
     return sign, log
 
 
@@ -151,18 +151,24 @@ def _slogdet_of(a):
     return tuple(numpy.linalg.slogdet(a))
 
 
-@backward("LinalgSlogdet", saved_names=("A",))
+@backward("LinalgSlogdet", saved_names=("A", "sign"))
 def LinalgSlogdetBackward0(node, g_sign, g):
-    (A,) = node.saved
+    """(g - i Im(conj(g_sign) sign)) A⁻ᴴ: a real sign does not move, a complex one turns."""
+    A, sign = node.saved
+    if A.dtype.is_complex and g_sign is not None:
+        turn = (g_sign.conj() * sign).imag * -1j
+        g = turn if g is None else turn + g
     if g is None:
         return (TABLE["zeros_like"].call(A),)
-    return (solve_ex(A.mT, g[..., None, None] * TABLE["eye"].call(A.shape[-1], dtype=A.dtype, device=A.device))[0],)
+    return (solve_ex(A.mH, g[..., None, None] * TABLE["eye"].call(A.shape[-1], dtype=A.dtype, device=A.device))[0],)
 
 
 @operator("logdet", autocast="float32", flops=_cube(2 / 3))
 def logdet(input):
-    """Logarithms of the determinants: [*, n, n] -> [*]. -inf for a singular matrix, NaN where the determinant is negative."""
+    """Logarithms of the determinants: [*, n, n] -> [*]. -inf for a singular matrix, NaN where a real determinant is negative."""
     sign, log = _slogdet("logdet", input)
+    if input.dtype.is_complex:
+        return sign.log() + log
     return TABLE["where"].call(sign == -1, float("nan"), log)
 
 
@@ -248,14 +254,14 @@ def _unbroadcast(info, own):
 
 @backward("LinalgSolveEx", saved_names=("A", "result"))
 def LinalgSolveExBackward0(node, g):
-    """A dX = dB - dA X: the gradient of B is A⁻ᵀ g, that of A minus its product with Xᵀ."""
+    """A dX = dB - dA X: the gradient of B is A⁻ᴴ g, that of A minus its product with Xᴴ."""
     A, X = node.saved
     if node.vector:
         g, X = g.unsqueeze(-1), X.unsqueeze(-1)  # [*, n, 1]
-    gB = solve_ex(A.mT, g, left=node.left)[0]
+    gB = solve_ex(A.mH, g, left=node.left)[0]
     gA = None
     if node.needs[0]:
-        gA = sum_to(-(gB @ X.mT if node.left else X.mT @ gB), A.shape)
+        gA = sum_to(-(gB @ X.mH if node.left else X.mH @ gB), A.shape)
     return gA, sum_to(gB.squeeze(-1) if node.vector else gB, node.shape)
 
 
@@ -291,10 +297,10 @@ def _triangular(a, b, batch, upper, left, unit):
 @backward("LinalgSolveTriangular", saved_names=("self", "result"))
 def LinalgSolveTriangularBackward0(node, g):
     A, X = node.saved
-    gB = solve_triangular(A.mT, g, upper=not node.upper, left=node.left, unitriangular=node.unitriangular)
+    gB = solve_triangular(A.mH, g, upper=not node.upper, left=node.left, unitriangular=node.unitriangular)
     gA = None
     if node.needs[0]:
-        gA = sum_to(-(gB @ X.mT if node.left else X.mT @ gB), A.shape)
+        gA = sum_to(-(gB @ X.mH if node.left else X.mH @ gB), A.shape)
         unit = int(node.unitriangular)
         gA = gA.triu(unit) if node.upper else gA.tril(-unit)
     return gA, sum_to(gB, node.shape)
@@ -322,7 +328,7 @@ def _pair(name, A, b):
 
 @operator("cholesky_solve", out=True, autocast="float32", flops=lambda args, kwargs, result: 2 * args[1].shape[-1] * result.numel())
 def cholesky_solve(input, L, upper=False):
-    """X with A X = input, [*, n, k], from A's Cholesky factor L [*, n, n]: A = L Lᵀ, or Lᵀ L if `upper`."""
+    """X with A X = input, [*, n, k], from A's Cholesky factor L [*, n, n]: A = L Lᴴ, or Lᴴ L if `upper`."""
     for t, what in ((input, "b"), (L, "u")):
         if t.ndim < 2:
             raise RuntimeError(f"{what} should have at least 2 dimensions, but has {t.ndim} dimensions instead")
@@ -335,7 +341,7 @@ def cholesky_solve(input, L, upper=False):
 
 
 def _from_factor(L, B, upper):
-    low, high = (L.mT, L) if upper else (L, L.mT)
+    low, high = (L.mH, L) if upper else (L, L.mH)
     return solve_triangular(high, solve_triangular(low, B, upper=False), upper=True)
 
 
@@ -346,15 +352,15 @@ def CholeskySolveBackward0(node, g):
     gB = cholesky_solve(g, L, node.upper)
     gL = None
     if node.needs[1]:
-        through = gB @ X.mT
-        through = through + through.mT  # [*, n, n]
+        through = gB @ X.mH
+        through = through + through.mH  # [*, n, n]
         gL = sum_to(-(L @ through if node.upper else through @ L), L.shape)
     return sum_to(gB, node.shape), gL
 
 
 @operator("cholesky_inverse", out=True, autocast="float32", flops=_cube(2))
 def cholesky_inverse(L, upper=False):
-    """A⁻¹ from A's Cholesky factor L [*, n, n]: A = L Lᵀ, or Lᵀ L if `upper`."""
+    """A⁻¹ from A's Cholesky factor L [*, n, n]: A = L Lᴴ, or Lᴴ L if `upper`."""
     are_tensors("cholesky_inverse", input=L)
     square("cholesky_inverse", L)
     computed("cholesky_inverse_out_cpu", L)
@@ -369,7 +375,7 @@ def cholesky_inverse(L, upper=False):
 def CholeskyInverseBackward0(node, g):
     """As PyTorch has it, for L as a whole matrix."""
     L, X = node.saved
-    through = X @ (g + g.mT) @ X
+    through = X @ (g + g.mH) @ X
     return (-(L @ through if node.upper else through @ L),)
 
 

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..autograd import backward, record, tracking
 from . import linalg_host as lapack
 from .linalg_checks import LinAlgError, are_tensors, computed, floating, matrices, square
-from .linalg_solve import _cube, inv
+from .linalg_solve import _cube, inv, solve_ex
 from .return_types import TYPES
 from .table import TABLE, operator
 
@@ -52,7 +52,7 @@ def _svd(A, full, driver=None):
     batch, (m, n) = A.shape[:-2], A.shape[-2:]
     k = min(m, n)
     shapes = [(*batch, m, m if full else k), (*batch, k), (*batch, n if full else k, n)]
-    outs = [(shapes[0], A.dtype, "columns"), (shapes[1], A.dtype), (shapes[2], A.dtype, "columns")]
+    outs = [(shapes[0], A.dtype, "columns"), (shapes[1], A.dtype.to_real()), (shapes[2], A.dtype, "columns")]
     results = lapack.compute((A,), outs, lambda a: decompose(a, full))
     if tracking(A):
         record(LinalgSvdBackward0, (A,), results, results)
@@ -70,10 +70,10 @@ def linalg_svd(A, full_matrices=True, *, driver=None):
 
 @operator("svd", out=True, autocast="float32", flops=_thin(20))
 def svd(input, some=True, compute_uv=True):
-    """(U, S, V) with input = U diag(S) Vᵀ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
+    """(U, S, V) with input = U diag(S) Vᴴ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
     if compute_uv:
         U, S, Vh = _svd(input, not some)
-        return TYPES["svd"]((U, S, Vh.mT))
+        return TYPES["svd"]((U, S, Vh.mH))
     S, (m, n) = svdvals(input), input.shape[-2:]
     zeros = [TABLE["zeros"].call((*input.shape[:-2], size, size), dtype=input.dtype, device=input.device) for size in (m, n)]
     return TYPES["svd"]((zeros[0], S, zeros[1]))
@@ -86,12 +86,15 @@ def svdvals(A):
     if tracking(A):
         return _svd(A, False)[1]
     _check_svd(A)
-    return lapack.compute((A,), [((*A.shape[:-2], min(A.shape[-2:])), A.dtype)], lambda a: decompose(a, False, False))
+    return lapack.compute((A,), [((*A.shape[:-2], min(A.shape[-2:])), A.dtype.to_real())], lambda a: decompose(a, False, False))
 
 
 @backward("LinalgSvd", saved_names=("U", "S", "Vh"))
 def LinalgSvdBackward0(node, gU, gS, gVh):
-    """With dP = Uᵀ dA V: dS is its diagonal; what is off the diagonal turns U and V, over differences of squares of singular values."""
+    """With dP = Uᴴ dA V: dS is its diagonal; what is off the diagonal turns U and V, over differences of squares of singular values.
+
+    Complex singular vectors are determined up to a phase common to both: a loss that depends on it has no gradient, which is a RuntimeError.
+    """
     U, S, Vh = node.saved
     (m, n), k = (U.shape[-2], Vh.shape[-1]), S.shape[-1]
     U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)  # [*, m, k], [*, k, n]
@@ -99,25 +102,38 @@ def LinalgSvdBackward0(node, gU, gS, gVh):
         return ((U * gS.unsqueeze(-2)) @ Vh,)
     gap = S.unsqueeze(-2) ** 2 - S.unsqueeze(-1) ** 2  # [*, k, k]: s_j² - s_i²
     gap = gap + TABLE["eye"].call(k, dtype=S.dtype, device=S.device)
-    inner = 0
+    inner, skew_u, skew_v = 0, None, None
     if gU is not None:
         gU = gU.narrow(-1, 0, k)
-        turned = U.mT @ gU
-        inner = (turned - turned.mT) / gap * S.unsqueeze(-2)
+        turned = U.mH @ gU
+        skew_u = turned - turned.mH
+        inner = skew_u / gap * S.unsqueeze(-2)
     if gVh is not None:
         gVh = gVh.narrow(-2, 0, k)
-        turned = Vh @ gVh.mT
-        inner = inner + S.unsqueeze(-1) * ((turned - turned.mT) / gap)
+        turned = Vh @ gVh.mH
+        skew_v = turned - turned.mH
+        inner = inner + S.unsqueeze(-1) * (skew_v / gap)
+    if U.dtype.is_complex:
+        phase = [skew.diagonal(0, -2, -1) for skew in (skew_u, skew_v) if skew is not None]
+        _check_phase("svd_backward: The singular vectors", "this phase term, making it ill-defined", sum(phase).imag)
+        if len(phase) == 2:
+            inner = inner + (phase[0] / (2 * S)).diag_embed()
     if gS is not None:
         inner = inner + gS.diag_embed()
     gA = U @ inner @ Vh
     if gU is not None and m > k:  # what U turns towards outside its own span
         outside = gU / S.unsqueeze(-2)
-        gA = gA + (outside - U @ (U.mT @ outside)) @ Vh
+        gA = gA + (outside - U @ (U.mH @ outside)) @ Vh
     if gVh is not None and n > k:
         outside = gVh / S.unsqueeze(-1)
-        gA = gA + U @ (outside - (outside @ Vh.mT) @ Vh)
+        gA = gA + U @ (outside - (outside @ Vh.mH) @ Vh)
     return (gA,)
+
+
+def _check_phase(what, depends, phase):
+    """RuntimeError where a loss depends on the phase of complex singular vectors or eigenvectors."""
+    if not phase.is_meta and bool((phase.abs() > 1e-2).any()):
+        raise RuntimeError(f"{what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function depends on {depends}.")
 
 
 # ---- eigenvalues --------------------------------------------------------------------------------------------------------------------
@@ -130,7 +146,7 @@ def _eigh(A, UPLO, vectors, caller="linalg_eigh"):
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     computed("linalg_eigh_cpu", A)
-    outs = [(A.shape[:-1], A.dtype), (A.shape, A.dtype, "columns")]
+    outs = [(A.shape[:-1], A.dtype.to_real()), (A.shape, A.dtype, "columns")]
 
     def decompose(a):
         import numpy
@@ -148,7 +164,7 @@ def _eigh(A, UPLO, vectors, caller="linalg_eigh"):
 
 @operator("linalg_eigh", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(9))
 def eigh(A, UPLO="L"):
-    """(eigenvalues, eigenvectors) of symmetric A [*, n, n], of which the lower (or upper: "U") triangle is read: [*, n] ascending, [*, n, n] in columns.
+    """(eigenvalues, eigenvectors) of symmetric (or Hermitian) A [*, n, n], of which the lower (or upper: "U") triangle is read: [*, n] ascending, [*, n, n] in columns.
 
     The gradient is finite only where the eigenvalues differ.
     """
@@ -157,42 +173,86 @@ def eigh(A, UPLO="L"):
 
 @operator("linalg_eigvalsh", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(4 / 3))
 def eigvalsh(A, UPLO="L"):
-    """Eigenvalues of symmetric matrices in ascending order: [*, n, n] -> [*, n]."""
+    """Eigenvalues of symmetric (or Hermitian) matrices in ascending order: [*, n, n] -> [*, n]."""
     own = "linalg_eigvalsh"
     return _eigh(A, UPLO, True, own)[0] if tracking(A) else _eigh(A, UPLO, False, own)
 
 
 @backward("LinalgEigh", saved_names=("eigenvalues", "eigenvectors"))
 def LinalgEighBackward0(node, gL, gV):
-    """V (gL on the diagonal, Vᵀ gV over differences of eigenvalues off it) Vᵀ, its symmetric part."""
+    """V (gL on the diagonal, Vᴴ gV over differences of eigenvalues off it) Vᴴ, its symmetric (or Hermitian) part."""
     L, V = node.saved
     if gV is None:
-        return ((V * gL.unsqueeze(-2)) @ V.mT,)
+        return ((V * gL.unsqueeze(-2)) @ V.mH,)
     eye = TABLE["eye"].call(L.shape[-1], dtype=dtypes.bool_, device=L.device)
     gap = (L.unsqueeze(-2) - L.unsqueeze(-1)).masked_fill(eye, 1)  # [*, n, n]: l_j - l_i
-    inner = ((V.mT @ gV) / gap).masked_fill(eye, 0)
+    turned = V.mH @ gV
+    if V.dtype.is_complex:
+        _check_phase("linalg_eigh_backward: The eigenvectors", "this quantity, so it is ill-defined", turned.diagonal(0, -2, -1).imag)
+    inner = (turned / gap).masked_fill(eye, 0)
     if gL is not None:
         inner = inner + gL.diag_embed()
-    gA = V @ inner @ V.mT
-    return ((gA + gA.mT) / 2,)
+    gA = V @ inner @ V.mH
+    return ((gA + gA.mH) / 2,)
 
 
-def _complex_results(name, A):
+def _eig(name, A, vectors):
     are_tensors(name, input=A)
-    square(name.replace("_", "."), A)
-    raise NotImplementedError(f"{name.replace('_', '.')}: eigenvalues of a general matrix are complex numbers, which are not supported. For a symmetric matrix use linalg.eigh.")
+    name = name.replace("_", ".")
+    square(name, A)
+    floating(name, A, low=False)
+    if not A.is_meta and not bool(A.isfinite().all()):
+        raise RuntimeError(f"torch.{name}: input tensor should not contain infs or NaNs.")
+    dtype = A.dtype.to_complex()
+    outs = [(A.shape[:-1], dtype), (A.shape, dtype, "columns")]
+
+    def decompose(a):
+        import numpy
+
+        try:
+            return tuple(numpy.linalg.eig(a)) if vectors else numpy.linalg.eigvals(a)
+        except numpy.linalg.LinAlgError:
+            raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues.") from None
+
+    results = lapack.compute((A,), outs if vectors else outs[:1], decompose)
+    if vectors and tracking(A):
+        record(LinalgEigBackward0, (A,), results, results, real=not A.dtype.is_complex)
+    return results
 
 
-@operator("linalg_eig", method=False, namespace="linalg", autocast="float32")
+@operator("linalg_eig", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(25))
 def eig(A):
-    """Eigenvalues and eigenvectors of general square matrices: not supported, since they are complex. NotImplementedError."""
-    _complex_results("linalg_eig", A)
+    """(eigenvalues, eigenvectors) of square matrices [*, n, n]: complex [*, n], [*, n, n], a column of length 1 for each. In no particular order.
+
+    The gradient is finite only where the eigenvalues differ, and exists only for losses that do not depend on the phases of the eigenvectors.
+    """
+    return TYPES["linalg_eig"](_eig("linalg_eig", A, True))
 
 
-@operator("linalg_eigvals", method=False, namespace="linalg", autocast="float32")
+@operator("linalg_eigvals", method=False, out=True, namespace="linalg", autocast="float32", flops=_cube(10))
 def eigvals(A):
-    """Eigenvalues of general square matrices: not supported, since they are complex. NotImplementedError."""
-    _complex_results("linalg_eigvals", A)
+    """Eigenvalues of square matrices: [*, n, n] -> complex [*, n], in no particular order."""
+    return _eig("linalg_eigvals", A, True)[0] if tracking(A) else _eig("linalg_eigvals", A, False)
+
+
+@backward("LinalgEig", saved_names=("eigenvalues", "eigenvectors"))
+def LinalgEigBackward0(node, gL, gV):
+    """V⁻ᴴ (gL on the diagonal; off it Vᴴ gV, without what changes the vectors' lengths, over conjugated differences of eigenvalues) Vᴴ."""
+    L, V = node.saved
+    if gV is None:
+        inner = gL.unsqueeze(-1) * V.mH
+    else:
+        turned = V.mH @ gV
+        diagonal = turned.diagonal(0, -2, -1)
+        _check_phase("linalg_eig_backward: The eigenvectors", "this quantity, so it is ill-defined", diagonal.imag)
+        eye = TABLE["eye"].call(L.shape[-1], dtype=dtypes.bool_, device=L.device)
+        gap = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj().masked_fill(eye, 1)  # [*, n, n]: l_j - l_i
+        inner = ((turned - V.mH @ (V * diagonal.real.unsqueeze(-2))) / gap).masked_fill(eye, 0)
+        if gL is not None:
+            inner = inner + gL.diag_embed()
+        inner = inner @ V.mH
+    gA = solve_ex(V.mH, inner)[0]
+    return (gA.real if node.real else gA,)
 
 
 # ---- powers and the exponential -----------------------------------------------------------------------------------------------------
@@ -238,10 +298,10 @@ def matrix_exp(input):
 
 @backward("LinalgMatrixExp", saved_names=("self",))
 def LinalgMatrixExpBackward0(node, g):
-    """The derivative of e^A at Aᵀ in direction g is the upper right block of exp([[Aᵀ, g], [0, Aᵀ]])."""
+    """The derivative of e^A at Aᴴ in direction g is the upper right block of exp([[Aᴴ, g], [0, Aᴴ]])."""
     (A,) = node.saved
     n, cat = A.shape[-1], TABLE["cat"].call
     if A.numel() == 0:
         return (TABLE["zeros_like"].call(A),)
-    block = cat([cat([A.mT, g], -1), cat([TABLE["zeros_like"].call(g), A.mT], -1)], -2)  # [*, 2n, 2n]
+    block = cat([cat([A.mH, g], -1), cat([TABLE["zeros_like"].call(g), A.mH], -1)], -2)  # [*, 2n, 2n]
     return (matrix_exp(block).narrow(-2, 0, n).narrow(-1, n, n),)

@@ -27,7 +27,7 @@ TYPES = {name: _make(name, _VALUES) for name in "max min sort topk kthvalue medi
 TYPES["aminmax"] = _make("aminmax", ("min", "max"))
 _LINALG = """cholesky_ex: L info; eigh: eigenvalues eigenvectors; inv_ex: inverse info; ldl_factor: LD pivots; ldl_factor_ex: LD pivots info;
     lstsq: solution residuals rank singular_values; lu: P L U; lu_factor: LU pivots; lu_factor_ex: LU pivots info; qr: Q R; slogdet: sign logabsdet;
-    solve_ex: result info; svd: U S Vh"""
+    solve_ex: result info; svd: U S Vh; eig: eigenvalues eigenvectors"""
 for _row in _LINALG.split(";"):
     _name, _fields = _row.strip().split(": ")
     TYPES["linalg_" + _name] = _make("linalg_" + _name, tuple(_fields.split()))
