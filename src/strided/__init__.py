@@ -15,12 +15,13 @@ _ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random
 
 
 # Single names of those rooms that stand at the top level too.
-_FROM_ROOMS = {"vmap": "func", "save": "io", "load": "io", "serialization": "io", "TypedStorage": "tensor", "UntypedStorage": "tensor", "OutOfMemoryError": "cuda", "return_types": "ops"}
+_FROM_ROOMS = {"vmap": "func", "Tag": "library", "save": "io", "load": "io", "serialization": "io", "TypedStorage": "tensor", "UntypedStorage": "tensor", "OutOfMemoryError": "cuda", "return_types": "ops"}
 _FROM_ROOMS.update(dict.fromkeys("mxfp4 mxfp6_e2m3 mxfp6_e3m2 mxfp8_e4m3 mxfp8_e5m2 mxint8 nvfp4 grouped_int".split(), "block_formats"))
 _FROM_ROOMS.update(as_blocks="ops.blocks.convert", BlockTensor="block_tensor")
 _FROM_ROOMS.update(dict.fromkeys(
     """autocast is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled
-    clear_autocast_cache""".split(), "amp"))  # fmt: skip
+    clear_autocast_cache get_autocast_gpu_dtype get_autocast_cpu_dtype set_autocast_cpu_dtype is_autocast_cpu_enabled set_autocast_cpu_enabled
+    GradScaler""".split(), "amp"))  # fmt: skip
 _FROM_ROOMS.update(dict.fromkeys(
     """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d max_pool2d max_pool3d avg_pool1d
     adaptive_avg_pool1d adaptive_max_pool1d dropout alpha_dropout pairwise_distance pdist bilinear

@@ -3,6 +3,7 @@ from builtins import bool as _bool, bytes as _bytes, complex as _complex, float 
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
+from strided import _utils as _utils
 from strided import accelerator as accelerator
 from strided import amp as amp
 from strided import array_api as array_api
@@ -12,11 +13,15 @@ from strided import compiler as compiler
 from strided import cuda as cuda
 from strided import data as data
 from strided import distributed as distributed
+from strided import distributions as distributions
 from strided import fft as fft
+from strided import func as func
 from strided import io as io
 from strided import lens as lens
+from strided import library as library
 from strided import linalg as linalg
 from strided import mps as mps
+from strided import multiprocessing as multiprocessing
 from strided import nn as nn
 from strided import optim as optim
 from strided import random as random
@@ -28,14 +33,22 @@ from strided import torch_alias as torch_alias
 from strided import utils as utils
 from strided import version as version
 from strided import xpu as xpu
+from strided.amp import GradScaler as GradScaler
 from strided.amp import autocast as autocast
 from strided.amp import clear_autocast_cache as clear_autocast_cache
+from strided.amp import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from strided.amp import get_autocast_dtype as get_autocast_dtype
+from strided.amp import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from strided.amp import is_autocast_cache_enabled as is_autocast_cache_enabled
+from strided.amp import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from strided.amp import is_autocast_enabled as is_autocast_enabled
 from strided.amp import set_autocast_cache_enabled as set_autocast_cache_enabled
+from strided.amp import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from strided.amp import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from strided.amp import set_autocast_dtype as set_autocast_dtype
 from strided.amp import set_autocast_enabled as set_autocast_enabled
+from strided.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from strided.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from strided.autograd.modes import enable_grad as enable_grad
 from strided.autograd.modes import inference_mode as inference_mode
 from strided.autograd.modes import is_grad_enabled as is_grad_enabled
@@ -61,12 +74,14 @@ from strided.dtypes import set_default_device as set_default_device
 from strided.dtypes import set_default_dtype as set_default_dtype
 from strided.formats import MemoryFormat as MemoryFormat
 from strided.formats import StorageLayout as StorageLayout
+from strided.func import vmap as vmap
 from strided.io import serialization as serialization
 from strided.io.saving import save as save
 from strided.io.serialization import load as load
 from strided.kernels.native import get_num_threads as get_num_threads
 from strided.kernels.native import set_num_threads as set_num_threads
 from strided.layout import Size as Size
+from strided.library import Tag as Tag
 from strided.memory import empty_cache as empty_cache
 from strided.memory import max_memory_allocated as max_memory_allocated
 from strided.memory import memory_allocated as memory_allocated
@@ -127,7 +142,6 @@ from strided.ops.generator import manual_seed as manual_seed
 from strided.ops.generator import seed as seed
 from strided.ops.generator import set_rng_state as set_rng_state
 from strided.ops.legacy import set_default_tensor_type as set_default_tensor_type
-from strided.ops.random import dropout_mask as dropout_mask
 from strided.ops.shape import block_diag as block_diag
 from strided.ops.shape import broadcast_shapes as broadcast_shapes
 from strided.ops.shape import cartesian_prod as cartesian_prod
@@ -138,17 +152,40 @@ from strided.tensor import Tensor as Tensor, _aminmax as _aminmax, _cummax as _c
 from strided.tensor import TypedStorage as TypedStorage
 from strided.tensor import UntypedStorage as UntypedStorage
 
+BFloat16Storage: Any
 BFloat16Tensor: Any
+BoolStorage: Any
 BoolTensor: Any
+ByteStorage: Any
 ByteTensor: Any
+CharStorage: Any
 CharTensor: Any
+DoubleStorage: Any
 DoubleTensor: Any
+FloatStorage: Any
 FloatTensor: Any
+HalfStorage: Any
 HalfTensor: Any
+IntStorage: Any
 IntTensor: Any
+LongStorage: Any
 LongTensor: Any
+ShortStorage: Any
 ShortTensor: Any
 __version__: _str
+def _check(cond: _bool, message: Any = None) -> None:
+    r"""Raises RuntimeError with what `message()` returns unless cond is True."""
+def _check_index(cond: _bool, message: Any = None) -> None:
+    r"""`_check`, with IndexError."""
+def _check_is_size(i: _int, message: Any = None, *, max: _int | None = None) -> None:
+    r"""Raises RuntimeError unless 0 <= i (and i <= max)."""
+def _check_not_implemented(cond: _bool, message: Any = None) -> None:
+    r"""`_check`, with NotImplementedError."""
+def _check_type(cond: _bool, message: Any = None) -> None:
+    r"""`_check`, with TypeError."""
+def _check_value(cond: _bool, message: Any = None) -> None:
+    r"""`_check`, with ValueError."""
+def _check_with(kind, cond: Any, message: Any) -> None: ...
 def abs(input, *, out=None) -> Tensor: ...
 def abs_(input) -> Tensor:
     r"""In-place form of `abs`."""
@@ -237,6 +274,8 @@ def argwhere(input) -> Tensor:
     r"""`nonzero(input)`."""
 def as_strided(input, size, stride, storage_offset=None) -> Tensor:
     r"""Any window of the storage: sizes, strides and offset in elements. Raises RuntimeError where it would leave the storage."""
+def as_strided_(input, size, stride, storage_offset=None) -> Tensor:
+    r"""This tensor becomes a window of its own memory with other sizes, strides and offset (in elements)."""
 def as_strided_copy(input, size, stride, storage_offset=None) -> Tensor:
     r"""`as_strided`, with the result in memory of its own."""
 def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
@@ -312,9 +351,9 @@ channels_last_3d: MemoryFormat
 def cholesky(input, upper=False, *, out=None) -> Tensor:
     r"""`linalg.cholesky`."""
 def cholesky_inverse(L, upper=False, *, out=None) -> Tensor:
-    r"""A⁻¹ from A's Cholesky factor L [*, n, n]: A = L Lᵀ, or Lᵀ L if `upper`."""
+    r"""A⁻¹ from A's Cholesky factor L [*, n, n]: A = L Lᴴ, or Lᴴ L if `upper`."""
 def cholesky_solve(input, L, upper=False, *, out=None) -> Tensor:
-    r"""X with A X = input, [*, n, k], from A's Cholesky factor L [*, n, n]: A = L Lᵀ, or Lᵀ L if `upper`."""
+    r"""X with A X = input, [*, n, k], from A's Cholesky factor L [*, n, n]: A = L Lᴴ, or Lᴴ L if `upper`."""
 def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     r"""At most `chunks` windows of equal size along `dim` (the last may be shorter)."""
 def clamp(input, min=None, max=None, *, out=None) -> Tensor:
@@ -355,9 +394,11 @@ def conj_physical_(input) -> Tensor:
 def constant_pad_nd(input, pad, value=0) -> Tensor:
     r"""The input with `value` around it: pairs (before, after) in `pad`, the last dimension first; negative ones crop."""
 contiguous_format: MemoryFormat
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) -> Tensor:
+    r"""Cross-correlation of [N, C, S..] with [F, C/groups, K..] (+ bias [F]) → [N, F, O..], or its transpose: [N, C, S..] with [C, F/groups, K..]."""
 def copysign(input, other, *, out=None) -> Tensor: ...
 def corrcoef(input) -> Tensor:
-    r"""Pearson's correlation coefficients of variables (rows) over observations (columns), within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
+    r"""Pearson's correlation coefficients of variables (rows) over observations (columns), their parts within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
 def cos(input, *, out=None) -> Tensor: ...
 def cos_(input) -> Tensor:
     r"""In-place form of `cos`."""
@@ -375,7 +416,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None) -> Tensor:
 def cross(input, other, dim=None, *, out=None) -> Tensor:
     r"""Cross products along `dim`, by default the first dimension of size 3."""
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False) -> Any:
-    r"""−log of the probability of all alignments of a target with the input, by the forward recursion."""
+    r"""−log of the probability of all alignments of a target with the input."""
 def cummax(input, dim, *, out=None) -> _cummax:
     r"""(values, indices) of the running maximum along `dim`; the last of equal elements."""
 def cummin(input, dim, *, out=None) -> _cummin:
@@ -400,6 +441,10 @@ def det(input, *, out=None) -> Tensor:
     r"""Determinants of square matrices: [*, n, n] -> [*]."""
 def detach(input) -> Tensor:
     r"""The same memory without history: a tensor that requires no grad. Not counted as a view when it comes to writes in place: they go unrecorded."""
+def detach_(input: Tensor) -> Tensor:
+    r"""`input.detach_()`."""
+def detach_copy(input) -> Tensor:
+    r"""`detach`, with the result in memory of its own."""
 device = Device
 def diag(input, diagonal=0) -> Tensor:
     r"""A matrix's diagonal as a copy, or the matrix with a vector on its diagonal. [n, m] -> [min(n, m)]; [n] -> [n, n]"""
@@ -431,6 +476,8 @@ def dropout(input, p, train) -> Tensor:
     r"""input with elements zeroed with probability p and the others scaled by 1/(1 − p), while `train`; else input itself."""
 def dropout_(input, p, train) -> Any:
     r"""In-place form of `dropout`."""
+def dsmm(input, mat2, *, out=None) -> Tensor:
+    r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
 def dsplit(input, indices_or_sections) -> tuple[Tensor, ...]:
     r"""tensor_split along dimension 2; a number of sections must divide it."""
 def dstack(tensors, *, out=None) -> Tensor:
@@ -445,6 +492,8 @@ def empty(*size_given, size=None, out=None, dtype=None, layout=None, device=None
     r"""A tensor of a shape with undefined elements."""
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
     r"""A tensor shaped as `input` with undefined elements."""
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    r"""An uninitialised tensor without gaps; physical_layout lists its dimensions in the order in which they lie in memory, the outermost first."""
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""A tensor with undefined elements and given strides (in elements)."""
 def eq(input, other, *, out=None) -> Tensor: ...
@@ -535,9 +584,12 @@ def gcd_(input, other) -> Tensor:
     r"""In-place form of `gcd`."""
 def ge(input, other, *, out=None) -> Tensor: ...
 def geqrf(input, *, out=None) -> _geqrf:
-    r"""(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᵀ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
+    r"""(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᴴ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
 def ger(input, vec2, *, out=None) -> Tensor:
     r"""Every element of one vector times every one of another: [m], [n] -> [m, n]."""
+def get_deterministic_debug_mode() -> _int: ...
+def get_device(input: Tensor) -> _int:
+    r"""The number of the tensor's device; -1 for the CPU."""
 def get_float32_matmul_precision() -> _str:
     r"""What `set_float32_matmul_precision` was given: "highest" at first."""
 def get_num_interop_threads() -> _int: ...
@@ -625,15 +677,21 @@ int8: DType
 def inverse(input, *, out=None) -> Tensor:
     r"""`linalg.inv`."""
 def is_complex(input: Tensor) -> _bool: ...
+def is_deterministic_algorithms_warn_only_enabled() -> _bool: ...
+def is_distributed(input: Tensor) -> _bool: ...
 def is_floating_point(input: Tensor) -> _bool: ...
 def is_inference(input: Tensor) -> _bool: ...
 def is_nonzero(input) -> _bool:
     r"""Whether the one element of a tensor is not zero. Raises RuntimeError unless there is exactly one."""
 def is_same_size(input, other) -> _bool:
     r"""Whether both have the same shape."""
+def is_signed(input: Tensor) -> _bool:
+    r"""Whether the tensor's dtype has negative numbers."""
 def is_storage(obj: Any) -> _bool: ...
 def is_tensor(obj: Any) -> _bool:
     r"""Whether obj is a tensor."""
+def is_vulkan_available() -> _bool: ...
+def is_warn_always_enabled() -> _bool: ...
 def isclose(input, other, rtol=..., atol=..., equal_nan=False) -> Tensor:
     r"""Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, and NaNs with `equal_nan`."""
 def isfinite(input, *, out=None) -> Tensor: ...
@@ -697,7 +755,7 @@ def logaddexp2(input, other, *, out=None) -> Tensor: ...
 def logcumsumexp(input, dim, *, out=None) -> Tensor:
     r"""log of the running sum of exp(x) along `dim`, without overflow."""
 def logdet(input) -> Tensor:
-    r"""Logarithms of the determinants: [*, n, n] -> [*]. -inf for a singular matrix, NaN where the determinant is negative."""
+    r"""Logarithms of the determinants: [*, n, n] -> [*]. -inf for a singular matrix, NaN where a real determinant is negative."""
 def logical_and(input, other, *, out=None) -> Tensor: ...
 def logical_not(input, *, out=None) -> Tensor: ...
 def logical_not_(input) -> Tensor:
@@ -834,6 +892,8 @@ def nonzero_static(input, *, size, fill_value=-1, out=None) -> Tensor:
     r"""`nonzero` with a fixed number of rows: cut off, or filled up with fill_value. [size, ndim]"""
 def norm(input, p='fro', dim=None, keepdim=False, dtype=None, *, out=None) -> Tensor:
     r"""The norm of all elements as one vector, or along `dim`: p a number, or "fro" (2)."""
+def norm_except_dim(v, pow=2, dim=0) -> Tensor:
+    r"""The norms of the slices along `dim`, each other dimension of size 1; dim = -1: the norm of all elements."""
 def normal(mean=..., std=..., size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, out=None) -> Tensor:
     r"""Normal numbers: mean and std are numbers or tensors; for two numbers give the size."""
 def not_equal(input, other, *, out=None) -> Tensor: ...
@@ -849,7 +909,7 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fals
 def orgqr(input, input2, *, out=None) -> Tensor:
     r"""`linalg.householder_product`."""
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None) -> Tensor:
-    r"""Q @ other, or other @ Q without `left`, Q (or Qᵀ if `transpose`) the whole m x m product of the reflections that `geqrf` stores in input [*, m, n] and tau [*, k]."""
+    r"""Q @ other, or other @ Q without `left`, Q (or Qᴴ if `transpose`) the whole m x m product of the reflections that `geqrf` stores in input [*, m, n] and tau [*, k]."""
 def outer(input, vec2, *, out=None) -> Tensor:
     r"""Every element of one vector times every one of another: [m], [n] -> [m, n]."""
 def permute(input, *dims_given, dims=None) -> Tensor:
@@ -918,6 +978,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Ten
     r"""Each entry along `dim` (None: of the flattened tensor) repeated `repeats` times: a number, or one number an entry."""
 def reshape(input, *sizes, shape=None) -> Tensor:
     r"""Another shape of the same elements (one size may be -1): a view where strides can express it, else a copy."""
+def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
+    r"""`input.resize_as_(the_template)`."""
 def resolve_conj(input) -> Tensor:
     r"""The tensor with a pending conjugation carried out: itself, since none is ever pending."""
 def resolve_neg(input) -> Tensor:
@@ -961,10 +1023,16 @@ def select_scatter(input, src, dim, index) -> Tensor:
     r"""input with entry `index` of dimension `dim` replaced by `src`."""
 def selu(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation selu, elementwise."""
+def set_deterministic_debug_mode(debug_mode: _int | _str) -> None:
+    r"""0 "default", 1 "warn" or 2 "error": kept, since every operator is deterministic."""
 def set_float32_matmul_precision(precision: _str) -> None:
     r"""What products of float32 round their operands to: "highest" nothing, "high" TF32 (10 bits of mantissa), "medium" bfloat16 (7 bits)."""
+def set_flush_denormal(mode: _bool) -> _bool:
+    r"""False: subnormal numbers are computed with as they are, and no mode of the processor is changed."""
 def set_num_interop_threads(n: _int) -> None:
     r"""Operators run one after another: there is no second pool to size."""
+def set_warn_always(b: _bool) -> None:
+    r"""Kept for code that sets it: Python's warnings filters decide how often a warning is shown."""
 def sgn(input, *, out=None) -> Tensor: ...
 def sgn_(input) -> Tensor:
     r"""In-place form of `sgn`."""
@@ -995,14 +1063,16 @@ def softmax(input, dim, dtype=None) -> Tensor:
     r"""exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
 def sort(input, dim=-1, descending=False, stable=False, *, out=None) -> _sort:
     r"""(values, indices) along `dim` in ascending (or descending) order; NaN counts as the largest. Equal elements keep their order."""
-def split(tensor, split_size_or_sections, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
+def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
     r"""Windows along `dim`: of `split_size` entries each (the last may be shorter), or of the given sizes, which must add up to the dimension."""
-def split_copy(tensor, split_size_or_sections, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
+def split_copy(tensor, split_size_or_sections=None, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
     r"""`split`, with the result in memory of its own."""
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     r"""Windows of the given sizes along `dim`."""
 def split_with_sizes_copy(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     r"""`split_with_sizes`, with the result in memory of its own."""
+def spmm(input, mat2, *, out=None) -> Tensor:
+    r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
 def sqrt(input, *, out=None) -> Tensor: ...
 def sqrt_(input) -> Tensor:
     r"""In-place form of `sqrt`."""
@@ -1029,7 +1099,7 @@ def subtract(input, other, *, alpha=1, out=None) -> Tensor: ...
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor:
     r"""Sum of all elements, or along `dim` (an int or several). Integers and bool give int64 unless `dtype` says otherwise."""
 def svd(input, some=True, compute_uv=True, *, out=None) -> _svd:
-    r"""(U, S, V) with input = U diag(S) Vᵀ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
+    r"""(U, S, V) with input = U diag(S) Vᴴ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
 def swapaxes(input, dim0, dim1) -> Tensor:
     r"""Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
 def swapdims(input, dim0, dim1) -> Tensor:
@@ -1115,9 +1185,11 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     r"""The distinct elements (or, along `dim`, slices) in ascending order; with the places of the input's elements among them and their counts if asked."""
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None) -> Tensor:
     r"""The elements (or slices along `dim`) without immediate repetitions."""
+def unravel_index(indices, shape) -> Tensor:
+    r"""Flat (row-major) positions in a tensor of `shape` as one tensor of coordinates a dimension."""
 def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     r"""`chunk` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
-def unsafe_split(tensor, split_size_or_sections, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
+def unsafe_split(tensor, split_size_or_sections=None, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
     r"""`split` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
 def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     r"""`split_with_sizes` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
@@ -1134,7 +1206,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, ...]:
     r"""(variance, mean) of all elements, or along `dim`."""
 def vdot(input, other, *, out=None) -> Tensor:
-    r"""`dot` of real vectors (of complex ones the first would be conjugated)."""
+    r"""`dot` of the first vector's conjugate with the second."""
 def view_as_complex(input) -> Tensor:
     r"""A last dimension of size 2 as complex numbers, in the same memory. [.., 2] -> [..]"""
 def view_as_real(input) -> Tensor:
@@ -1148,6 +1220,8 @@ def vstack(tensors, *, out=None) -> Tensor:
 def where(condition, input=None, other=None) -> Tensor:
     r"""Elements of `input` where `condition` holds, of `other` elsewhere; all broadcast. With a condition alone: the indices of its true elements, one tensor a dimension."""
 def xlogy(input, other, *, out=None) -> Tensor: ...
+def xlogy_(input: Tensor, other: Any) -> Tensor:
+    r"""`input.xlogy_(other)`."""
 def zero_(input) -> Tensor:
     r"""Every element set to 0."""
 def zeros(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:

@@ -47,6 +47,31 @@ def set_autocast_dtype(device_type, dtype):
         _settings["dtype"] = dtype
 
 
+def get_autocast_gpu_dtype():
+    """The dtype that regions on a GPU would have; PyTorch deprecates the name for get_autocast_dtype("cuda")."""
+    return get_autocast_dtype("cuda")
+
+
+def get_autocast_cpu_dtype():
+    """get_autocast_dtype("cpu"), by its deprecated name."""
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_cpu_dtype(dtype):
+    """set_autocast_dtype("cpu", dtype), by its deprecated name."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def is_autocast_cpu_enabled():
+    """is_autocast_enabled("cpu"), by its deprecated name."""
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled):
+    """set_autocast_enabled("cpu", enabled), by its deprecated name."""
+    set_autocast_enabled("cpu", enabled)
+
+
 def is_autocast_cache_enabled():
     return _settings["cache"]
 

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from . import autograd, dtypes, layout, memory, printing
-from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .autograd import anomaly, enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .compile import compile  # light: what it wraps is imported when it is called
 from .kernels import precision as _precision
 from .kernels.native import get_num_threads, set_num_threads
@@ -81,6 +81,122 @@ def are_deterministic_algorithms_enabled() -> bool:
     return _deterministic
 
 
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    return False
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """0 "default", 1 "warn" or 2 "error": kept, since every operator is deterministic."""
+    modes = {"default": 0, "warn": 1, "error": 2}
+    if debug_mode not in modes and debug_mode not in modes.values():
+        raise RuntimeError(f"invalid value for set_deterministic_debug_mode: expected 0, 1, 2, 'default', 'warn' or 'error', but got {debug_mode}")
+    use_deterministic_algorithms(modes.get(debug_mode, debug_mode) != 0)  # type: ignore[call-overload]
+
+
+def get_deterministic_debug_mode() -> int:
+    return 2 if _deterministic else 0
+
+
+_warn_always = False
+
+
+def set_warn_always(b: bool) -> None:
+    """Kept for code that sets it: Python's warnings filters decide how often a warning is shown."""
+    global _warn_always
+    _warn_always = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    return _warn_always
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: subnormal numbers are computed with as they are, and no mode of the processor is changed."""
+    return False
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the tensor's dtype has negative numbers."""
+    return input.dtype.is_signed
+
+
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's device; -1 for the CPU."""
+    return input.get_device()
+
+
+def is_distributed(input: Tensor) -> bool:
+    return False
+
+
+def is_vulkan_available() -> bool:
+    return False
+
+
+def detach_(input: Tensor) -> Tensor:
+    """`input.detach_()`."""
+    return input.detach_()
+
+
+def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
+    """`input.resize_as_(the_template)`."""
+    return input.resize_as_(the_template)
+
+
+def xlogy_(input: Tensor, other: Any) -> Tensor:
+    """`input.xlogy_(other)`."""
+    return input.xlogy_(other)
+
+
+def _check_with(kind: type[Exception], cond: Any, message: Any) -> None:
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if cond:
+        return
+    if message is None:
+        raise kind("Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement request to PyTorch.)")
+    if not callable(message):
+        raise TypeError("message must be a callable")
+    raise kind(str(message()))
+
+
+def _check(cond: bool, message: Any = None) -> None:
+    """Raises RuntimeError with what `message()` returns unless cond is True."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond: bool, message: Any = None) -> None:
+    """`_check`, with IndexError."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond: bool, message: Any = None) -> None:
+    """`_check`, with ValueError."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond: bool, message: Any = None) -> None:
+    """`_check`, with TypeError."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: bool, message: Any = None) -> None:
+    """`_check`, with NotImplementedError."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:
+    """Raises RuntimeError unless 0 <= i (and i <= max)."""
+    _check(i >= 0 and (max is None or i <= max), message)
+
+
+_SMALL = (
+    is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode, get_deterministic_debug_mode, set_warn_always, is_warn_always_enabled, set_flush_denormal,
+    is_signed, get_device, is_distributed, is_vulkan_available, detach_, resize_as_, xlogy_,
+    _check, _check_with, _check_index, _check_value, _check_type, _check_not_implemented, _check_is_size,
+)  # fmt: skip
+
+
 def get_num_interop_threads() -> int:
     return 1
 
@@ -99,6 +215,7 @@ def _names() -> dict[str, Any]:
         get_default_device=dtypes.get_default_device, set_default_device=dtypes.set_default_device,
         no_grad=no_grad, enable_grad=enable_grad, set_grad_enabled=set_grad_enabled, inference_mode=inference_mode,
         is_grad_enabled=is_grad_enabled, is_inference_mode_enabled=is_inference_mode_enabled,
+        is_anomaly_enabled=anomaly.is_anomaly_enabled, is_anomaly_check_nan_enabled=anomaly.is_anomaly_check_nan_enabled,
         get_num_threads=get_num_threads, set_num_threads=set_num_threads, get_num_interop_threads=get_num_interop_threads, set_num_interop_threads=set_num_interop_threads,
         set_printoptions=printing.set_printoptions,
         memory_allocated=memory.memory_allocated, max_memory_allocated=memory.max_memory_allocated, memory_reserved=memory.memory_reserved,
@@ -112,6 +229,8 @@ def _names() -> dict[str, Any]:
     for module in (create, shape, join, random):
         for name in getattr(module, "__all__", ()):
             names.setdefault(name, getattr(module, name))
+    names.update({function.__name__: function for function in _SMALL}, spmm=names["mm"], dsmm=names["mm"], is_anomaly_enabled=autograd.is_anomaly_enabled)
+    names.update(legacy.STORAGES)
     names.update(legacy.TYPES, set_default_tensor_type=legacy.set_default_tensor_type)
     return names
 

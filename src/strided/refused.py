@@ -21,13 +21,13 @@ def _group(reason: str, instead: str, names: str, prefix: str = "torch.") -> Non
 _DENSE = "tensors here are dense"
 _group(_DENSE, "use a dense tensor, or index_add and gather on the indices", "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor")
 _group(_DENSE, "torch.strided is the only layout", "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc")
-_group(_DENSE, "use mm, matmul or addmm", "sparse spmm dsmm hsmm hspmm smm sspaddmm saddmm")
+_group(_DENSE, "use mm, matmul or addmm", "sparse hsmm hspmm smm sspaddmm saddmm")
 _group(
     _DENSE, "keep values and indices in tensors of their own",
     """values indices _values _indices coalesce is_coalesced to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_dim dense_dim
     sparse_mask sparse_resize_ sparse_resize_and_clear_ crow_indices col_indices ccol_indices row_indices smm sspaddmm""", "torch.Tensor.",
 )  # fmt: skip
-_group(_DENSE, "the tensor itself is dense: leave the call out", "to_dense to_mkldnn", "torch.Tensor.")
+_group(_DENSE, "the tensor itself is dense: leave the call out", "to_mkldnn", "torch.Tensor.")
 _group("gradients here are dense", "use Adam or SGD", "SparseAdam", "torch.optim.")
 
 _NESTED = "a tensor here has one size along each dimension"
@@ -48,7 +48,6 @@ _group(
 )  # fmt: skip
 _group("products of scaled low-precision matrices have no kernel", "convert to float32 or bfloat16, scale and multiply", "_scaled_mm")
 
-_group("eigenvalues of a general matrix are complex numbers", "use linalg.eigh for a symmetric matrix, numpy.linalg.eig otherwise", "linalg.eig linalg.eigvals")
 
 # ---- programs as data ----------------------------------------------------------------------------------------------------------
 
@@ -59,10 +58,9 @@ _group(_GRAPH, "export from PyTorch: a state_dict() saved here loads there", "on
 _group(_GRAPH, "torch.compile needs no settings", "_dynamo _inductor")
 _group(_GRAPH, "write if and while in Python", "cond while_loop")
 _group(_GRAPH, "sizes are plain ints: leave the call out", "sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum sym_sqrt SymInt SymFloat SymBool")
-_group("operators here are Python functions, not registered ones", "call the function itself; for a gradient of its own, autograd.Function", "library Tag")
+_group("operators here are Python functions, without a registry for other languages", "use library.custom_op, or autograd.Function", "library.Library library.define library.impl library.impl_abstract library.infer_schema library.opcheck library.triton_op library.wrap_triton library.register_vmap library.register_torch_dispatch library.get_ctx")
 _group("operators here have no overloads by name", "call torch.<name>, as in torch.add", "ops.aten ops.prims ops.prim")
 _group("there is no C++ core behind these tensors", "use the public function of the same purpose", "_C")
-_group("there is no C++ core behind these tensors", "compare tensors with `is`, memory with data_ptr()", "_cdata", "torch.Tensor.")
 _group("nothing is downloaded, and no downloaded code is run", "read the weights from a file, with torch.load or strided.io.safetensors", "hub")
 
 # ---- machines ------------------------------------------------------------------------------------------------------------------
@@ -72,21 +70,33 @@ _group("strided computes on the CPU", "guard it with torch.backends.mps.is_avail
 _group("strided computes on the CPU", "leave it out, or write .to(device) with a device that was chosen by is_available()", "cuda xpu ipu mtia", "torch.Tensor.")
 _group("strided computes on the CPU", "guard it with torch.xpu.is_available()", "xpu")
 _group("strided computes on the CPU", "guard it with torch.accelerator.is_available()", "accelerator mtia")
-_group("autocast has the device 'cpu' only", "use get_autocast_dtype('cpu')", "get_autocast_gpu_dtype set_autocast_gpu_dtype get_autocast_xla_dtype set_autocast_xla_dtype")
+_group("autocast has the device 'cpu' only", "use get_autocast_dtype('cpu')", "set_autocast_gpu_dtype get_autocast_xla_dtype set_autocast_xla_dtype")
 _group("strided runs in one process", "start the script without torchrun (no RANK in the environment), and guard with torch.distributed.is_initialized()", "distributed")
 _group("strided runs in one process", "call the module itself", "nn.parallel.DistributedDataParallel")
 _group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; torch.multiprocessing starts others", "futures fork wait")
-_group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "profiler autograd.profiler monitor")
+_group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "profiler monitor autograd.profiler.profile autograd.profiler.emit_nvtx autograd.profiler.emit_itt")
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
 
-_group("distributions are not here", "draw with torch.multinomial, normal, bernoulli, rand; log-probabilities with log_softmax and nll_loss", "distributions")
+_group(
+    "only Normal, Uniform, Bernoulli and Categorical are here", "draw with torch.normal, rand, multinomial, exponential_, and write the log-probability out",
+    """distributions.AbsTransform distributions.AffineTransform distributions.Beta distributions.Binomial distributions.CatTransform distributions.Cauchy
+    distributions.Chi2 distributions.ComposeTransform distributions.ContinuousBernoulli distributions.CorrCholeskyTransform
+    distributions.CumulativeDistributionTransform distributions.Dirichlet distributions.ExpTransform distributions.Exponential
+    distributions.ExponentialFamily distributions.FisherSnedecor distributions.Gamma distributions.GeneralizedPareto distributions.Geometric
+    distributions.Gumbel distributions.HalfCauchy distributions.HalfNormal distributions.Independent distributions.IndependentTransform
+    distributions.InverseGamma distributions.Kumaraswamy distributions.LKJCholesky distributions.Laplace distributions.LogNormal
+    distributions.LogisticNormal distributions.LowRankMultivariateNormal distributions.LowerCholeskyTransform distributions.MixtureSameFamily
+    distributions.Multinomial distributions.MultivariateNormal distributions.NegativeBinomial distributions.OneHotCategorical
+    distributions.OneHotCategoricalStraightThrough distributions.Pareto distributions.Poisson distributions.PositiveDefiniteTransform
+    distributions.PowerTransform distributions.RelaxedBernoulli distributions.RelaxedOneHotCategorical distributions.ReshapeTransform
+    distributions.SigmoidTransform distributions.SoftmaxTransform distributions.SoftplusTransform distributions.StackTransform
+    distributions.StickBreakingTransform distributions.StudentT distributions.TanhTransform distributions.Transform distributions.TransformedDistribution
+    distributions.VonMises distributions.Weibull distributions.Wishart distributions.biject_to distributions.identity_transform distributions.register_kl
+    distributions.transform_to""",
+)  # fmt: skip
 _group("a masked tensor is two tensors", "keep the mask, and use where, masked_fill and masked_select", "masked")
 _group("recurrent cells are modules", "use nn.LSTM, nn.GRU, nn.RNN and their cells", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")
-_group(
-    "a storage has no dtype of its own", "make a tensor of that dtype; its bytes are x.untyped_storage()",
-    "FloatStorage DoubleStorage HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage",
-)  # fmt: skip
 _group("PyTorch has removed it", "use linalg.solve", "solve")
 _group("PyTorch has removed it", "use linalg.solve", "solve", "torch.Tensor.")
 _group("PyTorch has removed it", "use linalg.eigh", "symeig")
@@ -94,8 +104,6 @@ _group("PyTorch has removed it", "use linalg.eigh", "symeig", "torch.Tensor.")
 _group("PyTorch has removed it", "use linalg.lstsq", "lstsq")
 _group("PyTorch has removed it", "use linalg.lstsq", "lstsq", "torch.Tensor.")
 _group("PyTorch has removed it", "use linalg.matrix_rank", "matrix_rank")
-_group("PyTorch deprecates it", "use x.resize_(sizes), or reshape", "resize resize_as", "torch.Tensor.")
-_group("PyTorch deprecates it", "use torch.testing.assert_close", "testing.assert_allclose")
 
 
 # ---- asking for a name ---------------------------------------------------------------------------------------------------------

@@ -128,6 +128,9 @@ class Tensor:
     def __xor__(self, other: Any) -> Tensor: ...
     _accumulator: Any
     _base: Any
+    @property
+    def _cdata(self) -> Any:
+        r"""A number that no other tensor has as long as this one lives."""
     _grad: Any
     _hooks: Any
     _inference: Any
@@ -202,6 +205,8 @@ class Tensor:
     def angle(self) -> Tensor: ...
     def any(self, dim=None, keepdim=False) -> Tensor:
         r"""Whether any element is non-zero (NaN counts), in all or along `dim`."""
+    def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
+        r"""Every element replaced by callable(element), one Python call each: slow, for what no operator does."""
     def arccos(self) -> Tensor: ...
     def arccos_(self) -> Tensor:
         r"""In-place form of `acos`."""
@@ -233,6 +238,8 @@ class Tensor:
         r"""`nonzero(input)`."""
     def as_strided(self, size, stride, storage_offset=None) -> Tensor:
         r"""Any window of the storage: sizes, strides and offset in elements. Raises RuntimeError where it would leave the storage."""
+    def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
+        r"""This tensor becomes a window of its own memory with other sizes, strides and offset (in elements)."""
     def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
         r"""input with the window of `as_strided` replaced by `src`."""
     def as_subclass(self, cls: _type) -> Any:
@@ -308,9 +315,9 @@ class Tensor:
     def cholesky(self, upper=False) -> Tensor:
         r"""`linalg.cholesky`."""
     def cholesky_inverse(self, upper=False) -> Tensor:
-        r"""A⁻¹ from A's Cholesky factor L [*, n, n]: A = L Lᵀ, or Lᵀ L if `upper`."""
+        r"""A⁻¹ from A's Cholesky factor L [*, n, n]: A = L Lᴴ, or Lᴴ L if `upper`."""
     def cholesky_solve(self, L, upper=False) -> Tensor:
-        r"""X with A X = input, [*, n, k], from A's Cholesky factor L [*, n, n]: A = L Lᵀ, or Lᵀ L if `upper`."""
+        r"""X with A X = input, [*, n, k], from A's Cholesky factor L [*, n, n]: A = L Lᴴ, or Lᴴ L if `upper`."""
     def chunk(self, chunks, dim=0) -> tuple[Tensor, ...]:
         r"""At most `chunks` windows of equal size along `dim` (the last may be shorter)."""
     def clamp(self, min=None, max=None) -> Tensor:
@@ -345,7 +352,7 @@ class Tensor:
     def copysign_(self, other) -> Tensor:
         r"""In-place form of `copysign`."""
     def corrcoef(self) -> Tensor:
-        r"""Pearson's correlation coefficients of variables (rows) over observations (columns), within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
+        r"""Pearson's correlation coefficients of variables (rows) over observations (columns), their parts within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
     def cos(self) -> Tensor: ...
     def cos_(self) -> Tensor:
         r"""In-place form of `cos`."""
@@ -406,6 +413,8 @@ class Tensor:
     def digamma_(self) -> Tensor:
         r"""In-place form of `digamma`."""
     def dim(self) -> _int: ...
+    def dim_order(self) -> tuple[_int, ...]:
+        r"""The dimensions in the order in which they lie in memory, the outermost first."""
     def dist(self, other, p=2) -> Tensor:
         r"""The p-norm of input - other."""
     def div(self, other, *, rounding_mode=None) -> Tensor:
@@ -505,7 +514,7 @@ class Tensor:
     def geometric_(self, p, *, generator=None) -> Tensor:
         r"""Fills with the number of trials until the first success of probability p."""
     def geqrf(self) -> _geqrf:
-        r"""(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᵀ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
+        r"""(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᴴ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
     def ger(self, vec2) -> Tensor:
         r"""Every element of one vector times every one of another: [m], [n] -> [m, n]."""
     def get_device(self) -> _int: ...
@@ -593,13 +602,16 @@ class Tensor:
     def is_floating_point(self) -> _bool: ...
     def is_inference(self) -> _bool:
         r"""Whether it was made in inference mode."""
+    is_ipu: _bool
     @property
     def is_leaf(self) -> _bool:
         r"""True for tensors that no recorded operator made."""
+    is_maia: _bool
     @property
     def is_meta(self) -> _bool: ...
     is_mkldnn: _bool
     is_mps: _bool
+    is_mtia: _bool
     def is_neg(self) -> _bool:
         r"""Whether a negation is pending: never."""
     is_nested: _bool
@@ -609,10 +621,15 @@ class Tensor:
     is_quantized: _bool
     def is_same_size(self, other) -> _bool:
         r"""Whether both have the same shape."""
+    def is_set_to(self, tensor: Tensor) -> _bool:
+        r"""Whether both are the same window of the same memory."""
     def is_shared(self) -> _bool:
         r"""Whether the storage is in memory shared with forked processes."""
     def is_signed(self) -> _bool: ...
     is_sparse: _bool
+    is_sparse_csr: _bool
+    is_vulkan: _bool
+    is_xla: _bool
     is_xpu: _bool
     def isclose(self, other, rtol=..., atol=..., equal_nan=False) -> Tensor:
         r"""Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, and NaNs with `equal_nan`."""
@@ -681,7 +698,7 @@ class Tensor:
     def logcumsumexp(self, dim) -> Tensor:
         r"""log of the running sum of exp(x) along `dim`, without overflow."""
     def logdet(self) -> Tensor:
-        r"""Logarithms of the determinants: [*, n, n] -> [*]. -inf for a singular matrix, NaN where the determinant is negative."""
+        r"""Logarithms of the determinants: [*, n, n] -> [*]. -inf for a singular matrix, NaN where a real determinant is negative."""
     def logical_and(self, other) -> Tensor: ...
     def logical_and_(self, other) -> Tensor:
         r"""In-place form of `logical_and`."""
@@ -715,6 +732,10 @@ class Tensor:
     @property
     def mT(self) -> Tensor:
         r"""The last two dimensions exchanged. [.., a, b] -> [.., b, a]"""
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+        r"""Every element replaced by callable(element, x's element, y's element), one Python call each."""
+    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        r"""Every element replaced by callable(element, tensor's element), one Python call each."""
     def masked_fill(self, mask, value) -> Tensor:
         r"""input with `value` where `mask` holds; mask and input broadcast together."""
     def masked_fill_(self, mask, value) -> Tensor:
@@ -783,6 +804,9 @@ class Tensor:
         r"""The logarithm of the multivariate gamma function of dimension p >= 1."""
     def mvlgamma_(self, p) -> Tensor:
         r"""In-place form of `mvlgamma`."""
+    @property
+    def name(self) -> Any:
+        r"""None: tensors have no names."""
     def nan_to_num(self, nan=None, posinf=None, neginf=None) -> Tensor:
         r"""input with NaN and infinities replaced (by 0 and the dtype's extremes unless given)."""
     def nan_to_num_(self, nan=None, posinf=None, neginf=None) -> Tensor:
@@ -856,7 +880,7 @@ class Tensor:
     def orgqr(self, input2) -> Tensor:
         r"""`linalg.householder_product`."""
     def ormqr(self, tau, other, left=True, transpose=False) -> Tensor:
-        r"""Q @ other, or other @ Q without `left`, Q (or Qᵀ if `transpose`) the whole m x m product of the reflections that `geqrf` stores in input [*, m, n] and tau [*, k]."""
+        r"""Q @ other, or other @ Q without `left`, Q (or Qᴴ if `transpose`) the whole m x m product of the reflections that `geqrf` stores in input [*, m, n] and tau [*, k]."""
     def outer(self, vec2) -> Tensor:
         r"""Every element of one vector times every one of another: [m], [n] -> [m, n]."""
     @property
@@ -926,8 +950,12 @@ class Tensor:
         r"""Another shape of the same elements (one size may be -1): a view where strides can express it, else a copy."""
     def reshape_as(self, other) -> Tensor:
         r"""`input.reshape(other.shape)`."""
+    def resize(self, *sizes: Any) -> Tensor:
+        r"""`reshape`, as PyTorch's old `resize` does for tensors that keep their number of elements."""
     def resize_(self, *sizes, size=None, memory_format=None) -> Tensor:
         r"""This tensor with another shape, row-major from its start; elements are kept as far as they go, new ones are undefined."""
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        r"""`resize` to the other's shape."""
     def resize_as_(self, other, memory_format=None) -> Tensor:
         r"""`input.resize_(other.shape)`."""
     def resolve_conj(self) -> Tensor:
@@ -1006,7 +1034,7 @@ class Tensor:
         r"""exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
     def sort(self, dim=-1, descending=False, stable=False) -> _sort:
         r"""(values, indices) along `dim` in ascending (or descending) order; NaN counts as the largest. Equal elements keep their order."""
-    def split(self, split_size_or_sections, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
+    def split(self, split_size_or_sections=None, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
         r"""Windows along `dim`: of `split_size` entries each (the last may be shorter), or of the given sizes, which must add up to the dimension."""
     def split_with_sizes(self, split_sizes, dim=0) -> tuple[Tensor, ...]:
         r"""Windows of the given sizes along `dim`."""
@@ -1043,7 +1071,7 @@ class Tensor:
     def sum_to_size(self, *size) -> Tensor:
         r"""input summed over the dimensions along which `size` would be broadcast to its shape."""
     def svd(self, some=True, compute_uv=True) -> _svd:
-        r"""(U, S, V) with input = U diag(S) Vᵀ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
+        r"""(U, S, V) with input = U diag(S) Vᴴ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
     def swapaxes(self, dim0, dim1) -> Tensor:
         r"""Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
     def swapaxes_(self, dim0, dim1) -> Tensor:
@@ -1070,8 +1098,10 @@ class Tensor:
         r"""Windows along `dim`: so many of nearly equal size, or cut at the given indices."""
     def tile(self, *sizes, dims=None) -> Tensor:
         r"""`repeat`, with missing leading numbers taken as 1."""
-    def to(self, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False, memory_format=None) -> Tensor:
+    def to(self, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False, memory_format=None, rounding=None, generator=None) -> Tensor:
         r"""Converted: `x.to(dtype)`, `x.to(device)`, `x.to(device, dtype)`, `x.to(other)`. Itself where nothing changes and `copy` is False."""
+    def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
+        r"""The tensor itself, which is dense."""
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
         r"""The array API's name of `.to(device)`."""
     def tolist(self) -> Any:
@@ -1118,7 +1148,7 @@ class Tensor:
         r"""The elements (or slices along `dim`) without immediate repetitions."""
     def unsafe_chunk(self, chunks, dim=0) -> tuple[Tensor, ...]:
         r"""`chunk` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
-    def unsafe_split(self, split_size_or_sections, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
+    def unsafe_split(self, split_size_or_sections=None, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
         r"""`split` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
     def unsafe_split_with_sizes(self, split_sizes, dim=0) -> tuple[Tensor, ...]:
         r"""`split_with_sizes` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
@@ -1133,7 +1163,7 @@ class Tensor:
     def var_mean(self, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, ...]:
         r"""(variance, mean) of all elements, or along `dim`."""
     def vdot(self, other) -> Tensor:
-        r"""`dot` of real vectors (of complex ones the first would be conjugated)."""
+        r"""`dot` of the first vector's conjugate with the second."""
     def view(self, *shape, size=None, dtype=None) -> Tensor:
         r"""The same memory as another shape (one size may be -1), or another dtype: `x.view(2, -1)`, `x.view(torch.int32)`."""
     def view_as(self, other) -> Tensor:
@@ -1235,6 +1265,11 @@ class _linalg_cholesky_ex(tuple[Tensor, ...]):
     def L(self) -> Tensor: ...
     @property
     def info(self) -> Tensor: ...
+class _linalg_eig(tuple[Tensor, ...]):
+    @property
+    def eigenvalues(self) -> Tensor: ...
+    @property
+    def eigenvectors(self) -> Tensor: ...
 class _linalg_eigh(tuple[Tensor, ...]):
     @property
     def eigenvalues(self) -> Tensor: ...

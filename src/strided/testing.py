@@ -13,6 +13,19 @@ from .tensor import Tensor
 _TOLERANCES = {
     dtypes.float16: (1e-3, 1e-5), dtypes.bfloat16: (1.6e-2, 1e-5), dtypes.float32: (1.3e-6, 1e-5), dtypes.float64: (1e-7, 1e-7),
 }  # fmt: skip
+_LOOSE = {dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8)}  # assert_allclose's
+
+
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
+    """`assert_close` without its checks of dtype and device, by its deprecated name."""
+    if not isinstance(actual, Tensor):
+        actual = TABLE["tensor"].call(actual)
+    if not isinstance(expected, Tensor):
+        expected = TABLE["tensor"].call(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        pairs = [_LOOSE.get(t.dtype, (0.0, 0.0)) for t in (actual, expected)]
+        rtol, atol = (max(values) for values in zip(*pairs))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False, msg=msg or None)
 
 
 def assert_close(

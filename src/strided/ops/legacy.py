@@ -4,11 +4,13 @@ Holds only how they read their arguments; the tensors come from create.py.
 """
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .. import dtypes
 from ..layout import Size
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, TypedStorage, wrap
+from .data import frombuffer
 from .table import TABLE
 
 
@@ -30,6 +32,10 @@ def construct(dtype: dtypes.DType, args: tuple, kwargs: dict) -> Tensor:
         if data.dtype is not dtype:
             raise TypeError(f"expected {NAMES[dtype]} (got {data.type()})\n  This constructor shares memory and cannot convert: use data.to({dtype}).")
         return wrap(data.spec, data.mem, data.ptr)
+    if isinstance(data, TypedStorage):
+        if data.dtype is not dtype:
+            raise TypeError(f"expected a storage of {dtype}, got one of {data.dtype}")
+        return TABLE["empty"].call((0,), dtype=dtype).set_(data)
     if isinstance(data, (float, bool)):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})\n  For a tensor of one number use torch.tensor({data}).")
     return TABLE["tensor"].call(data, dtype=dtype, device=device)
@@ -85,6 +91,33 @@ _TYPES = {
 }  # fmt: skip
 NAMES = {dtype: f"torch.{name}" for name, dtype in _TYPES.items()}
 TYPES = {name: _TypeOfDtype(name, (), {"dtype": dtype, "__module__": "torch"}) for name, dtype in _TYPES.items()}
+
+
+class _StorageOfDtype(type):
+    """`torch.FloatStorage` and its siblings: `isinstance` asks for the dtype, calling makes a typed storage of numbers or of a size."""
+
+    dtype: dtypes.DType
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, TypedStorage) and value.dtype is cls.dtype
+
+    def __call__(cls, *args):
+        return TypedStorage(construct(cls.dtype, args or (0,), {}))
+
+    def from_buffer(cls, buffer, byte_order="native", count=-1, offset=0):
+        """A copy of the numbers in an object that has the buffer protocol."""
+        if byte_order not in ("native", sys.byteorder):
+            raise NotImplementedError(f"from_buffer: only the machine's byte order is read, {sys.byteorder!r}; got {byte_order!r}")
+        view = memoryview(buffer).cast("B")
+        if not len(view) - offset:
+            return cls(0)
+        return TypedStorage(frombuffer(bytearray(view), dtype=cls.dtype, count=count, offset=offset))
+
+    def __repr__(cls):
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+STORAGES = {name.replace("Tensor", "Storage"): _StorageOfDtype(name.replace("Tensor", "Storage"), (), {"dtype": dtype, "__module__": "torch"}) for name, dtype in _TYPES.items()}
 
 
 def set_default_tensor_type(kind: Any) -> None:

@@ -37,7 +37,7 @@ from .fills import (
 from .generator import Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .table import TABLE, operator
 
-__all__ = ["Generator", "default_generator", "dropout_mask", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 
 # ---- creation -----------------------------------------------------------------------------------------------------------

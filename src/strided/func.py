@@ -1,0 +1,304 @@
+"""`torch.func`: functions made from functions. Derivatives (grad, vjp, jvp, jacrev, hessian), maps over a batch (vmap), modules as functions of their parameters.
+
+Derivatives nest and follow autograd's graph. `vmap` calls the function once a sample and stacks what comes out: the same results as PyTorch's, at the
+speed of a loop.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import ops, tree
+from .autograd import enable_grad, engine
+from .autograd.node import AccumulateGrad
+from .ops.generator import get_rng_state, set_rng_state
+from .ops.table import TABLE
+from .refused import missing
+from .tensor import Tensor
+
+# ---- leaves of a transform ------------------------------------------------------------------------
+
+
+def _inside(value: Any, made: list[Tensor]) -> Any:
+    """The tensors of a nest as inputs of their own: a view of one that is recorded already, else a new leaf, which is noted in `made`."""
+
+    def fresh(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        if x.requires_grad:
+            return TABLE["alias"].call(x)
+        if not (x.is_floating_point() or x.is_complex()):
+            return x
+        leaf = x.detach().requires_grad_()
+        made.append(leaf)
+        return leaf
+
+    return tree.map_leaves(fresh, value)
+
+
+def _outside(value: Any, made: list[Tensor]) -> Any:
+    """Results as the caller sees them: recorded only where their history leads to something other than the transform's own leaves."""
+    own = {id(t) for t in made}
+
+    def released(t: Any) -> Any:
+        if not isinstance(t, Tensor) or not t.requires_grad:
+            return t
+        seen, stack = set(), [t.grad_fn]
+        if t.grad_fn is None:
+            return t.detach() if id(t) in own else t
+        while stack:
+            node = stack.pop()
+            if node is None or id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, AccumulateGrad):
+                if id(node.variable) not in own:
+                    return t
+                continue
+            stack.extend(following for following, _ in node.next_functions)
+        return t.detach()
+
+    return tree.map_leaves(released, value)
+
+
+def _gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> list[Tensor]:
+    """Σ over outputs of seedᵀ · d output / d input, an input; zeros where nothing leads there."""
+    live = [(o, s) for o, s in zip(outputs, seeds) if isinstance(o, Tensor) and o.requires_grad]
+    wanted = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad]
+    found: list[Any] = [None] * len(inputs)
+    if live and wanted:
+        grads = engine.grad([o for o, _ in live], [inputs[i] for i in wanted], [s for _, s in live], create_graph=True, allow_unused=True)
+        for i, g in zip(wanted, grads):
+            found[i] = g
+    return [ops.zeros_like(t) if g is None and isinstance(t, Tensor) else g for t, g in zip(inputs, found)]
+
+
+def _chosen(args: tuple, argnums: int | tuple[int, ...]) -> tuple[int, ...]:
+    places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for place in places:
+        if not -len(args) <= place < len(args):
+            raise RuntimeError(f"Got argnum={place}, but only {len(args)} positional inputs")
+    return tuple(place % len(args) for place in places)
+
+
+def _call(func: Callable, args: tuple, kwargs: dict, places: tuple[int, ...], has_aux: bool, made: list[Tensor]):
+    """(the differentiated arguments as inputs of their own, func's output, its aux or None)."""
+    inner = [_inside(a, made) if i in places else a for i, a in enumerate(args)]
+    output = func(*inner, **kwargs)
+    aux = None
+    if has_aux:
+        if not (isinstance(output, tuple) and len(output) == 2):
+            raise RuntimeError("output of function f should be a tuple: (output, aux) if has_aux is True")
+        output, aux = output
+    return [inner[i] for i in places], output, aux
+
+
+# ---- derivatives ------------------------------------------------------------------------------------
+
+
+def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns (gradients of func's scalar result with respect to the arguments `argnums`, func's result; with has_aux, (result, aux))."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        made: list[Tensor] = []
+        places = _chosen(args, argnums)
+        with enable_grad():
+            inner, output, aux = _call(func, args, kwargs, places, has_aux, made)
+            if not isinstance(output, Tensor):
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {type(output)}")
+            if output.dim():
+                raise RuntimeError(
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with {output.dim()} dims. Maybe you wanted to use the vjp or "
+                    "jacrev APIs instead?"
+                )
+            leaves = tree.flatten(inner)
+            grads = tree.rebuild(inner, _gradients([output], leaves, [ops.ones_like(output)]))
+        result = grads[0] if isinstance(argnums, int) else tuple(grads)
+        return _outside((result, (output, aux) if has_aux else output), made)
+
+    return wrapper
+
+
+def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns the gradients of func's scalar result with respect to the arguments `argnums`: nests of tensors of their shapes."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        grads, value = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return wrapper
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """(func(*primals), a function that takes cotangents of the outputs' structure to the tuple of the primals' gradients; with has_aux, aux)."""
+    made: list[Tensor] = []
+    with enable_grad():
+        inner, output, aux = _call(func, primals, {}, tuple(range(len(primals))), has_aux, made)
+
+    def pull_back(cotangents: Any) -> tuple:
+        seeds = tree.flatten(cotangents)
+        outputs = tree.flatten(output)
+        if len(seeds) != len(outputs):
+            raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function: {len(seeds)} and {len(outputs)} tensors")
+        with enable_grad():
+            grads = _gradients(outputs, tree.flatten(inner), seeds)
+        return tuple(_outside(tree.rebuild(inner, grads), made))
+
+    result = _outside(output, made)
+    return (result, pull_back, _outside(aux, made)) if has_aux else (result, pull_back)
+
+
+def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
+    """(func(*primals), the derivative along `tangents`): a backward pass differentiated by its own input gradient, in which it is linear."""
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents) or not primals:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be tuples of one length, at least 1")
+    made: list[Tensor] = []
+    with enable_grad():
+        inner, output, aux = _call(func, primals, {}, tuple(range(len(primals))), has_aux, made)
+        outputs, along = tree.flatten(output), tree.flatten(tangents)
+        seeds = [ops.zeros_like(o).requires_grad_() for o in outputs]
+        made.extend(seeds)
+        products = _gradients(_gradients(outputs, tree.flatten(inner), seeds), seeds, along)
+    result = _outside((output, tree.rebuild(output, products), aux), made)
+    return result if has_aux else result[:2]
+
+
+def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None, _preallocate_and_copy: bool = False) -> Callable:
+    """A function that returns the Jacobians of func: for an output of shape S and an argument of shape T a tensor of shape S + T, nested as output, then argument."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        made: list[Tensor] = []
+        places = _chosen(args, argnums)
+        with enable_grad():
+            inner, output, aux = _call(func, args, kwargs, places, has_aux, made)
+            leaves = tree.flatten(inner)
+
+            def of(out: Tensor) -> Any:
+                flat = out.reshape(-1)
+                one = ops.eye(flat.numel(), dtype=out.dtype)
+                rows = [_gradients([flat], leaves, [one[i]]) for i in range(flat.numel())]
+                whole = [ops.stack([row[k] for row in rows]).reshape(out.shape + leaf.shape) if rows else leaf.new_zeros(out.shape + leaf.shape) for k, leaf in enumerate(leaves)]
+                nested = tree.rebuild(inner, whole)
+                return nested[0] if isinstance(argnums, int) else tuple(nested)
+
+            jacobians = tree.map_leaves(of, output)
+        result = _outside((jacobians, aux), made)
+        return result if has_aux else result[0]
+
+    return wrapper
+
+
+def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
+    """`jacrev`: the two differ in PyTorch in how they compute, not in what."""
+    return jacrev(func, argnums, has_aux=has_aux)
+
+
+def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """The Jacobian of the Jacobian."""
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+# ---- a batch at once ----------------------------------------------------------------------------------
+
+
+def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
+    """A function over batches: func is called for each index along `in_dims` of the tensors (None: the same for all) and its results are stacked along `out_dims`.
+
+    A loop: chunk_size (how many samples PyTorch takes at once) changes nothing. randomness: "different" draws for each sample, "same" the same
+    numbers for all, "error" refuses to draw. Raises ValueError where the sizes of the batch disagree.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        given = args, kwargs
+        leaves = tree.flatten(given)
+        dims = tree.broadcast(in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args), args, f"vmap({getattr(func, '__name__', func)}, in_dims, ...): in_dims")
+        dims += [0 if isinstance(leaf, Tensor) else None for leaf in tree.flatten(kwargs)]
+        dims = [None if d is None or not isinstance(leaf, Tensor) else d for d, leaf in zip(dims, leaves)]
+        sizes = {leaf.size(d) for leaf, d in zip(leaves, dims) if d is not None}
+        if not sizes:
+            raise ValueError("vmap: Expected at least one Tensor to vmap over: at least one of in_dims must not be None")
+        if len(sizes) > 1:
+            raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} for the mapped dimension")
+        (size,) = sizes
+        if size == 0:
+            raise NotImplementedError("vmap: a batch of no samples has no result here: func is called once a sample")
+        state = None if randomness == "different" else get_rng_state()
+        results = []
+        for i in range(size):
+            if randomness == "same":
+                set_rng_state(state)
+            a, k = tree.rebuild(given, [leaf if d is None else leaf.select(d, i) for leaf, d in zip(leaves, dims)])
+            results.append(func(*a, **k))
+            if randomness == "error" and not ops.equal(state, get_rng_state()):
+                set_rng_state(state)
+                raise RuntimeError(
+                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap or "
+                    "perform the randomness operation out of vmap"
+                )
+        return _stacked(results, out_dims, func)
+
+    return wrapper
+
+
+def _stacked(results: list, out_dims: Any, func: Callable) -> Any:
+    columns = list(zip(*map(tree.flatten, results)))  # a leaf's values over the batch
+    name = getattr(func, "__name__", func)
+    for column in columns:
+        if not isinstance(column[0], Tensor):
+            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(column[0])}. Did you mean to set out_dims= to None for output?")
+    places = tree.broadcast(out_dims, results[0], "vmap: out_dims")
+    return tree.rebuild(results[0], [column[0] if place is None else ops.stack(list(column), place) for column, place in zip(columns, places)])
+
+
+# ---- modules as functions -----------------------------------------------------------------------------
+
+
+def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
+    """module(*args, **kwargs) with other parameters and buffers, given by their full names in a dict or several; the module's own are back in place afterwards.
+
+    tie_weights: names that share one tensor in the module take the given one together. strict: every name must be given, and no other.
+    """
+    given = dict(parameter_and_buffer_dicts) if isinstance(parameter_and_buffer_dicts, dict) else {k: v for d in parameter_and_buffer_dicts for k, v in d.items()}
+    slots = {}  # full name → (the dict that holds it, its key there)
+    for prefix, part in module.named_modules(remove_duplicate=False):
+        for held in (part._parameters, part._buffers):
+            slots.update({f"{prefix}.{key}" if prefix else key: (held, key) for key, value in held.items() if value is not None})
+    unknown, absent = [name for name in given if name not in slots], [name for name in slots if name not in given]
+    if strict and (unknown or absent):
+        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\tUnexpected key(s): {', '.join(unknown) or 'none'}.\n\tMissing key(s): {', '.join(absent) or 'none'}.")
+    if tie_weights:
+        shared = {id(slots[name][0][slots[name][1]]): value for name, value in given.items() if name in slots}
+        given.update({name: shared[id(held[key])] for name, (held, key) in slots.items() if name not in given and id(held[key]) in shared})
+    before = [(held, key, held[key]) for name, (held, key) in slots.items() if name in given]
+    try:
+        for name, value in given.items():
+            if name in slots:
+                held, key = slots[name]
+                held[key] = value
+        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+    finally:
+        for held, key, value in before:
+            held[key] = value
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict, dict]:
+    """(parameters, buffers) of modules of one class, each stacked along a new first dimension: what vmap takes to run them as an ensemble."""
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({type(m) for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    parameters = [dict(m.named_parameters()) for m in models]
+    buffers = [dict(m.named_buffers()) for m in models]
+    stacked = {name: ops.stack([p[name].detach() for p in parameters]).requires_grad_(parameters[0][name].requires_grad) for name in parameters[0]}
+    return stacked, {name: ops.stack([b[name] for b in buffers]) for name in buffers[0]}
+
+
+__getattr__ = missing("torch.func")

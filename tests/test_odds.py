@@ -1,0 +1,88 @@
+"""Rarer names of the core: functions made from functions, operators of one's own, other spellings. Values by hand."""
+import pytest
+
+import strided as torch
+
+
+def test_derivatives_of_functions():
+    x = torch.tensor([1.0, 2.0])
+    cube = lambda t: (t**3).sum()
+    assert torch.func.grad(cube)(x).tolist() == [3, 12] and not torch.func.grad(cube)(x).requires_grad
+    assert torch.func.grad(lambda t: torch.func.grad(cube)(t).sum())(x).tolist() == [6, 12]
+    assert torch.func.hessian(cube)(x).tolist() == [[6, 0], [0, 12]]
+    assert torch.func.jacrev(lambda t: t * t)(x).tolist() == [[2, 0], [0, 4]]
+    out, along = torch.func.jvp(cube, (x,), (torch.tensor([1.0, 1.0]),))
+    assert (out.item(), along.item()) == (9, 15)
+    out, back = torch.func.vjp(lambda t: t * t, x)
+    assert out.tolist() == [1, 4] and back(torch.ones(2))[0].tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="Expected f.* to return a scalar tensor, got tensor with 1 dims"):
+        torch.func.grad(lambda t: t * 2)(x)
+
+
+def test_vmap():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.vmap(torch.sum)(x).tolist() == [3, 12] and torch.vmap(torch.sum, in_dims=1)(x).tolist() == [3, 5, 7]
+    assert torch.vmap(lambda a, b: a * b, in_dims=(0, None), out_dims=1)(x, torch.tensor(2.0)).shape == (3, 2)
+    assert torch.vmap(torch.func.grad(lambda r: (r * r).sum()))(x).tolist() == (2 * x).tolist()
+    with pytest.raises(ValueError, match="Expected all tensors to have the same size in the mapped dimension"):
+        torch.vmap(torch.add)(x, torch.zeros(3))
+
+
+def test_functional_call_swaps_and_restores():
+    layer = torch.nn.Linear(2, 1)
+    weight = layer.weight
+    out = torch.func.functional_call(layer, {"weight": torch.ones(1, 2), "bias": torch.ones(1)}, torch.tensor([1.0, 2.0]))
+    assert out.tolist() == [4] and layer.weight is weight
+    with pytest.raises(RuntimeError, match="Unexpected key"):
+        torch.func.functional_call(layer, {"nothing": weight}, torch.ones(2), strict=True)
+
+
+def test_operator_of_ones_own():
+    @torch.library.custom_op("test::double", mutates_args=())
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    x = torch.ones(2, requires_grad=True)
+    assert double(x).tolist() == [2, 2] and not double(x).requires_grad
+    torch.library.register_autograd("test::double", lambda ctx, g: g * 2)
+    torch.library.register_fake("test::double", lambda x: torch.empty_like(x))
+    double(x).sum().backward()
+    assert x.grad.tolist() == [2, 2] and double(torch.empty(3, device="meta")).shape == (3,)
+    with pytest.raises(ValueError, match="namespace::name"):
+        torch.library.custom_op("double", lambda x: x, mutates_args=())
+
+
+def test_other_spellings():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert [t.item() for t in torch.unravel_index(torch.tensor(23), (2, 3, 4))] == [1, 2, 3]
+    assert torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride() == (12, 1, 3) and x.t().dim_order() == (1, 0)
+    assert torch.norm_except_dim(x, 2, 0).shape == (2, 1) and torch.spmm(x, x.t()).tolist() == torch.mm(x, x.t()).tolist()
+    assert x.is_set_to(x[:]) and not x.is_set_to(x[1:]) and x.to_dense() is x and x.name is None and x._cdata != x.clone()._cdata
+    y = x.clone()
+    assert y.apply_(lambda v: v + 1) is y and y.map_(x, lambda a, b: a * b)[0].tolist() == [0, 2, 6]
+    y = torch.arange(6.0)
+    assert y.as_strided_((2, 2), (3, 1), 1).tolist() == [[1, 2], [4, 5]] and torch.is_signed(y) and torch.get_device(y) == -1
+    with pytest.raises(TypeError, match="Can't call apply_"):
+        torch.ones(1, requires_grad=True).apply_(abs)
+    assert torch.ByteTensor(torch.ByteStorage.from_buffer(b"ab")).tolist() == [97, 98] and isinstance(x.storage(), torch.FloatStorage)
+    assert torch._utils._rebuild_tensor_v2(x.storage(), 1, (2,), (3,), True, None).tolist() == [1, 4]
+    for kind, check in ((RuntimeError, torch._check), (IndexError, torch._check_index), (ValueError, torch._check_value)):
+        with pytest.raises(kind, match="why"):
+            check(False, lambda: "why")
+    with torch.autograd.profiler.record_function("part") as part:
+        assert part.name == "part"
+    assert not hasattr(torch, "dropout_mask") and not hasattr(torch, "place_back")
+
+
+def test_distributions():
+    d = torch.distributions
+    normal = d.Normal(torch.tensor([0.0, 1.0]), 2.0)
+    assert normal.log_prob(torch.tensor([0.0, 1.0])).tolist() == pytest.approx([-1.612085713764618] * 2)
+    assert d.Categorical(logits=torch.zeros(4)).entropy().item() == pytest.approx(1.3862943611198906)
+    torch.manual_seed(0)
+    drawn = d.Categorical(torch.tensor([0.0, 1.0, 0.0])).sample((5,))
+    assert drawn.tolist() == [1] * 5 and d.Bernoulli(torch.tensor(1.0)).sample((3,)).tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="to satisfy the constraint GreaterThan"):
+        d.Normal(0.0, -1.0)
+    with pytest.raises(NotImplementedError, match="No KL"):
+        d.kl_divergence(normal, d.Bernoulli(0.5))

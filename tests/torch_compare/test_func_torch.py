@@ -1,0 +1,113 @@
+"""torch.func against PyTorch: derivatives of nests, nested transforms, vmap with its dims, modules as functions."""
+import pytest
+
+torch = pytest.importorskip("torch")
+import strided
+from strided.tree import flatten
+
+BOTH = (strided, torch)
+torch.manual_seed(0)
+X, W, V = torch.randn(3, 4), torch.randn(4, 2), torch.randn(3, 4)
+
+
+def ours(t):
+    return strided.from_numpy(t.detach().numpy().copy())
+
+
+def values(L, *tensors):
+    return [t.clone() if L is torch else ours(t) for t in tensors]
+
+
+def equal(a, b):
+    a, b = flatten(a), flatten(b)
+    assert len(a) == len(b)
+    for x, y in zip(a, b):
+        assert tuple(x.shape) == tuple(y.shape) and x.requires_grad == y.requires_grad
+        torch.testing.assert_close(torch.from_numpy(x.detach().numpy().copy()), y.detach(), rtol=1e-4, atol=1e-5)
+
+
+def loss(L, x, w):
+    return ((x @ w).tanh() ** 2).sum()
+
+
+CASES = {
+    "grad": lambda L, x, w, v: L.func.grad(lambda a: loss(L, a, w))(x),
+    "grad of both": lambda L, x, w, v: L.func.grad(lambda a, b: loss(L, a, b), argnums=(0, 1))(x, w),
+    "grad of a dict": lambda L, x, w, v: L.func.grad(lambda p: loss(L, p["x"], p["w"][0]))({"x": x, "w": [w]}),
+    "grad with aux": lambda L, x, w, v: L.func.grad(lambda a: (loss(L, a, w), a * 2), has_aux=True)(x),
+    "grad_and_value": lambda L, x, w, v: L.func.grad_and_value(lambda a: loss(L, a, w))(x),
+    "grad of grad": lambda L, x, w, v: L.func.grad(lambda a: L.func.grad(lambda b: b.sin().sum() * a.sum())(a).sum())(x),
+    "grad over what requires grad": lambda L, x, w, v: (lambda u: L.func.grad(lambda a: loss(L, a, u))(x))(w.requires_grad_()),
+    "grad of what requires grad": lambda L, x, w, v: L.func.grad(lambda a: loss(L, a, w))(x.requires_grad_()),
+    "no path": lambda L, x, w, v: L.func.grad(lambda a, b: b.sum())(x, w),
+    "vjp": lambda L, x, w, v: (lambda out, back: (out, back(out * 2)))(*L.func.vjp(lambda a, b: (a @ b).exp(), x, w)),
+    "vjp of several": lambda L, x, w, v: (lambda out, back: (out, back({"s": v, "t": w})))(*L.func.vjp(lambda a, b: {"s": a.sin(), "t": b * 3}, x, w)),
+    "jvp": lambda L, x, w, v: L.func.jvp(lambda a: (a @ w).exp(), (x,), (v,)),
+    "jacrev": lambda L, x, w, v: L.func.jacrev(lambda a: a @ w)(x),
+    "jacrev of both": lambda L, x, w, v: L.func.jacrev(lambda a, b: (a @ b, a.sum()), argnums=(0, 1))(x, w),
+    "jacfwd": lambda L, x, w, v: L.func.jacfwd(lambda a: (a @ w).sin())(x),
+    "hessian": lambda L, x, w, v: L.func.hessian(lambda a: loss(L, a, w))(x),
+    "vmap": lambda L, x, w, v: L.vmap(L.dot)(x, v),
+    "vmap dims": lambda L, x, w, v: L.vmap(lambda a, b: (a * b, a.sum()), in_dims=(1, None), out_dims=(1, 0))(x, v[:, 0]),
+    "vmap nest": lambda L, x, w, v: L.vmap(lambda d, y: {"o": d["a"] @ w + y}, in_dims=({"a": 0}, None))({"a": x}, 1.0),
+    "vmap of vmap": lambda L, x, w, v: L.vmap(L.vmap(lambda a, b: a * b + a))(x, v),
+    "vmap of grad": lambda L, x, w, v: L.vmap(L.func.grad(lambda p, a: (a @ p).exp().sum()), in_dims=(None, 0))(w, x),
+    "grad of vmap": lambda L, x, w, v: L.func.grad(lambda a: L.vmap(lambda r: r.cos().prod())(a).sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_transforms(name):
+    equal(*(CASES[name](L, *values(L, X, W, V)) for L in BOTH))
+
+
+def test_functional_call():
+    results = []
+    for L in BOTH:
+        layer = L.nn.Sequential(L.nn.Linear(4, 3), L.nn.Tanh(), L.nn.Linear(3, 1))
+        names = [name for name, _ in layer.named_parameters()]
+        parameters = {name: torch.linspace(-1, 1, p.numel()).reshape(tuple(p.shape)) for name, p in layer.named_parameters()}
+        parameters = dict(zip(names, values(L, *parameters.values())))
+        (x,) = values(L, X)
+        kept = layer[0].weight
+        results.append((L.func.functional_call(layer, parameters, (x,)), L.func.grad(lambda p: L.func.functional_call(layer, p, x).sum())(parameters)))
+        assert layer[0].weight is kept
+    equal(*results)
+
+
+def test_ensemble():
+    models = [strided.nn.Linear(4, 2) for _ in range(3)]
+    parameters, buffers = strided.func.stack_module_state(models)
+    x = ours(X)
+    out = strided.vmap(lambda p, b: strided.func.functional_call(models[0], (p, b), (x,)))(parameters, buffers)
+    assert parameters["weight"].shape == (3, 2, 4) and parameters["weight"].requires_grad and buffers == {}
+    assert all(strided.allclose(o, m(x)) for o, m in zip(out, models))
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda L, x: L.func.grad(lambda a: a * 2)(x),
+        lambda L, x: L.func.grad(lambda a: 1.0)(x),
+        lambda L, x: L.vmap(lambda a, b: a)(x, x[:2]),
+        lambda L, x: L.vmap(lambda a: 3)(x),
+        lambda L, x: L.vmap(lambda a: a + L.rand(()))(x),
+        lambda L, x: L.vmap(lambda a: a, in_dims=(0, 0))(x),
+        lambda L, x: L.vmap(lambda a: a, in_dims=None)(x),
+        lambda L, x: L.vmap(lambda a: a, randomness="odd")(x),
+    ],
+)
+def test_errors(attempt):
+    kinds = []
+    for L in BOTH:
+        with pytest.raises(Exception) as caught:
+            attempt(L, *values(L, X))
+        kinds.append(type(caught.value))
+    assert kinds[0] is kinds[1]
+
+
+def test_randomness():
+    strided.manual_seed(0)
+    same = strided.vmap(lambda a: a * 0 + strided.rand(()), randomness="same")(ours(X))
+    different = strided.vmap(lambda a: a * 0 + strided.rand(()), randomness="different")(ours(X))
+    assert len(set(same[:, 0].tolist())) == 1 and len(set(different[:, 0].tolist())) == 3
