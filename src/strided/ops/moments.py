@@ -157,7 +157,7 @@ def LinalgVectorNormBackward0(node, g):
     if math.isinf(p):
         size = call["abs"](x)
         if x.dtype.is_complex:  # an absolute value computed again may differ in its last bit
-            norm = call["amax" if p > 0 else "amin"](size, node.dims, True)
+            norm = TABLE["amax" if p > 0 else "amin"].call(size, node.dims, True)
         here = call["eq"](size, norm)
         return (call["sgn"](x) * here * (g / sum_(here, node.dims or None, True)),)
     if p < 1:
