@@ -340,7 +340,7 @@ def test_retained_grad_is_that_of_the_tensor_as_it_is():
 def test_hook_after_accumulation():
     x = leaf(1.0, 2.0)
     seen = []
-    x.register_post_accumulate_grad_hook(lambda p: (seen.append(p.grad.tolist()), setattr(p, "grad", None)))
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.tolist()) or setattr(p, "grad", None))
     (x * 2).sum().backward()
     assert seen == [[2, 2]] and x.grad is None
     with pytest.raises(RuntimeError, match="post accumulate grad hooks cannot be registered on non-leaf tensors"):

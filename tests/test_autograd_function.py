@@ -113,7 +113,7 @@ def test_dirty_inputs():
     assert result is h and h.grad_fn.name() == "DoubleBackward" and h.tolist() == [2, 6]
     h.sum().backward()
     assert x.grad.tolist() == [2, 2]
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation."):
         Double.apply(x)
 
 

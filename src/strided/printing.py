@@ -11,7 +11,7 @@ from typing import Any
 
 from . import dtypes
 from .arrays import read_rows
-from .tensor import Tensor
+from .tensor import Tensor, wrap
 
 _PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -80,12 +80,13 @@ def tensor_repr(t: Tensor, *, contents: str | None = None) -> str:
         if not OPTIONS.edgeitems:
             notes.append(f"size={tuple(spec.shape)}")
         shown_dtype = spec.dtype in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
-        body = body or elements_text(t, len(prefix))
+        shown = t if spec.dtype.code >= 0 else wrap(spec.with_dtype(dtypes.uint8), t.mem, t.ptr)  # pairs of float4 are opaque: their bytes
+        body = body or elements_text(shown, len(prefix))
     if not shown_dtype:
         notes.append(f"dtype={spec.dtype}")
     node = t.grad_fn if t._node is not None or t._base is not None else None
     if node is not None:
-        notes.append(f"grad_fn=<{type(node).__name__}>")
+        notes.append(f"grad_fn=<{node.name().rpartition('::')[2]}>")
     elif t._tracked:
         notes.append("requires_grad=True")
     return _with_notes(prefix + body, notes, len(prefix))

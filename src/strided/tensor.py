@@ -195,6 +195,8 @@ class Tensor:
     @property
     def _version(self) -> int:
         """How often the storage was written in place."""
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self.mem.version
 
     __len__: Any = _sealed("__len__")

@@ -29,8 +29,7 @@ from strided.autograd.gradcheck import GradcheckError
 def entries(names=()):
     """The entries of the operator database that PyTorch differentiates twice in float64: those named, else all in scope."""
     for op in op_db:
-        wanted = op.name in names if names else in_scope(op)
-        if wanted and op.supports_autograd and op.supports_gradgrad and op.supports_dtype(torch.float64, "cpu"):
+        if in_scope(op) and (not names or op.name in names) and op.supports_autograd and op.supports_gradgrad and op.supports_dtype(torch.float64, "cpu"):
             yield op
 
 

@@ -73,4 +73,5 @@ def check(node, grads) -> None:
     """Raises if a gradient the node returned holds NaN (anomaly mode with check_nan)."""
     for number, grad in enumerate(grads):
         if grad is not None and (grad.spec.dtype.is_floating_point or grad.spec.dtype.is_complex) and bool((grad != grad).any()):
+            explain(node)
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")

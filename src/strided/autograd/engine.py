@@ -14,6 +14,7 @@ from threading import RLock
 from strided.autograd import anomaly
 from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
 from strided.autograd.modes import STATE
+from strided.autograd.saved import type_name
 from strided.dispatch import CONTEXT, HOOKS, PlanCache, run
 from strided.kernels.expr import param
 from strided.kernels.map import build_map
@@ -51,7 +52,7 @@ def _input_edge(x, accumulate: bool):
         return x
     edge = gradient_edge(x)
     if edge is None:
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False" if accumulate else "One of the differentiated Tensors does not require grad")
     if accumulate and x._node is not None:
         x.retain_grad()
     return edge
@@ -279,6 +280,8 @@ def accumulate(node: AccumulateGrad, grads: list) -> None:
     leaf = node.reference()
     if leaf._hooks:
         grads[0] = _leaf_hooks(leaf, grads[0])
+    if not leaf._tracked:  # requires_grad was switched off since
+        return
     given = (grads[0],) if node.hooks is not None and node.hooks.post else None
     if grads[0] is not None:
         with _ADDING:
@@ -290,7 +293,9 @@ def accumulate(node: AccumulateGrad, grads: list) -> None:
                 leaf._grad.add_(grads[0])
         if leaf._post_hooks:
             for hook in list(leaf._post_hooks.values()):
-                hook(leaf)
+                result = hook(leaf)
+                if result is not None:
+                    raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     if given is not None:
         for hook in list(node.hooks.post.values()):
             hook((), given)
@@ -351,7 +356,10 @@ def _hooked(hook, grad):
     if result is None:
         return grad
     if not isinstance(result, Tensor):
-        raise TypeError(f"hook '{getattr(hook, '__name__', hook)}' has returned a {type(result).__name__}: hooks must return None or a Tensor")
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    if result.spec.dtype is not grad.spec.dtype:
+        was, got = (type_name(t.spec.dtype) for t in (grad, result))
+        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was {was} got {got})")
     if result.spec.shape != grad.spec.shape:
         raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
     return result
@@ -470,7 +478,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outputs, inputs = _sequence_of(outputs), _sequence_of(inputs)
     if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     grads = (None,) * len(outputs) if grad_outputs is None else _sequence_of(grad_outputs)
     if len(grads) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from typing import Any
 
@@ -54,10 +55,8 @@ class FunctionCtx:
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
-        """Whether each argument of forward wants a gradient."""
-        node = self._node()
-        wanted = dict(zip(node.places, node.needs))
-        return tuple([wanted.get(place, False) for place in range(node.count)])
+        """Whether each argument of forward requires grad."""
+        return self._node().requiring
 
 
 class BackwardCFunction(Node):
@@ -67,6 +66,7 @@ class BackwardCFunction(Node):
     skips_undefined = False
     ctx: FunctionCtx
     count: int  # arguments of forward
+    requiring: tuple[bool, ...]  # which of them require grad
     places: list[int]  # which of them are tensors: only those have edges
 
     def __repr__(self) -> str:
@@ -130,8 +130,19 @@ class Function(metaclass=_FunctionMeta):
     _backward_cls: type[BackwardCFunction]
     generate_vmap_rule = False
 
+    def __init__(self, *args, **kwargs):
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. "
+            "Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
     def __call__(self, *args, **kwargs):
-        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static forward method.")
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static forward method. "
+            "(Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -161,16 +172,16 @@ class Function(metaclass=_FunctionMeta):
     def apply(cls, *args, **kwargs):
         """Runs forward without recording its inside, and hangs its outputs on one node."""
         separate = cls.setup_context is not Function.setup_context
-        if separate and kwargs:
+        if separate:
             args, kwargs = _bound(cls.forward, args, kwargs), {}
         node = cls._backward_cls()
         ctx = node.ctx = FunctionCtx(node)
         node.count = len(args)
         node.places = [place for place, arg in enumerate(args) if isinstance(arg, Tensor)]
+        node.requiring = tuple([isinstance(arg, Tensor) and graph.requires_grad(arg) for arg in args])
         tensors = [args[place] for place in node.places]
         records = tracking(*tensors)
         node.edges = [gradient_edge(t) if records else None for t in tensors]
-        node.needs = [records and graph.requires_grad(t) for t in tensors]
         node.saves = ()
         with no_grad():
             if separate:
@@ -240,7 +251,8 @@ def _check_dirty(dirty: tuple, given: dict, outputs: tuple) -> None:
         if id(t) not in given:
             raise RuntimeError("mark_dirty only accepts input tensors: a tensor was marked that is no argument of forward")
         if STATE.grad_enabled and t._tracked and t._node is None:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        t.mem.version += 1
 
 
 def _rebase(node: BackwardCFunction, x: Tensor, number: int, inputs: list[Tensor]) -> None:

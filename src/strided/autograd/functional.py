@@ -29,7 +29,7 @@ STRICT = {
 
 def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """(func(*inputs), vᵀJ): v has the shapes of the outputs (may be left out for a one-element output), the product those of the inputs."""
-    single, inputs = _inputs(inputs, create_graph)
+    single, inputs = _inputs(inputs, create_graph, "vjp")
     with enable_grad():
         outputs, one_out = _call(func, inputs, "vjp", strict)
         v = _vector(v, outputs, one_out, "The vector v can only be None if the user-provided function returns a single Tensor with a single element.", create_graph)
@@ -39,7 +39,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """(func(*inputs), Jv): v has the shapes of the inputs (may be left out for one one-element input), the product those of the outputs."""
-    single, inputs = _inputs(inputs, create_graph)
+    single, inputs = _inputs(inputs, create_graph, "jvp")
     v = _vector(v, inputs, single, "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.", create_graph)
     with enable_grad():
         outputs, one_out = _call(func, inputs, "jvp", strict)
@@ -63,7 +63,7 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
         raise NotImplementedError('torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). ')
     if strict and vectorize:
         raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set `strict=False` or `vectorize=False`.")
-    single, inputs = _inputs(inputs, create_graph)
+    single, inputs = _inputs(inputs, create_graph, "jacobian")
     with enable_grad():
         outputs, one_out = _call(func, inputs, "jacobian", strict)
         rows = tuple(_jacobian_of(out, inputs, create_graph, strict) for out in outputs)
@@ -96,7 +96,7 @@ def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = F
         _check_scalar(out, one_out, "hessian")
         if strict:
             _require(out, "outputs")
-        grads = _grad(out, xs, (None,), True, strict, "back")
+        grads = _grad(out, xs, (None,), True, False, "back")
         if strict:
             _require(grads, "jacobian")
         return grads[0] if single else grads
@@ -115,7 +115,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 def _hessian_product(func, inputs, v, create_graph, strict, name):
-    single, inputs = _inputs(inputs, create_graph)
+    single, inputs = _inputs(inputs, create_graph, name)
     v = _vector(v, inputs, single, "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.", create_graph)
     with enable_grad():
         outputs, one_out = _call(func, inputs, name, strict)
@@ -147,9 +147,9 @@ def _as_tuple(value, what: str, name: str) -> tuple[bool, tuple]:
     return False, value
 
 
-def _inputs(inputs, create_graph: bool) -> tuple[bool, tuple]:
+def _inputs(inputs, create_graph: bool, name: str) -> tuple[bool, tuple]:
     """The inputs as fresh variables: attached to the caller's graph with create_graph, leaves without."""
-    single, inputs = _as_tuple(inputs, "inputs", "the function")
+    single, inputs = _as_tuple(inputs, "inputs", name)
     fresh = []
     for x in inputs:
         if create_graph:

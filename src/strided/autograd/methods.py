@@ -15,6 +15,7 @@ from strided.autograd.modes import STATE
 from strided.tensor import Tensor, wrap, wrap_storage
 
 _NO_GRADS = (None,)
+_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "int64": "long int"}
 
 
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
@@ -48,11 +49,8 @@ def detach_(self) -> Tensor:
 def set_requires_grad(self, flag: bool) -> None:
     flag = bool(flag)
     if graph.grad_fn(self) is not None:
-        if not flag:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
-        return
+        way_out = "" if flag else " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+        raise RuntimeError(f"you can only change requires_grad flags of leaf variables.{way_out}")
     if flag and self._inference and not STATE.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     if flag and not (self.spec.dtype.is_floating_point or self.spec.dtype.is_complex):
@@ -62,7 +60,8 @@ def set_requires_grad(self, flag: bool) -> None:
 
 def requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Says whether this leaf wants a gradient, and returns it. RuntimeError for a result of tracked operators, or an integer dtype."""
-    set_requires_grad(self, requires_grad)
+    if not requires_grad or graph.grad_fn(self) is None:
+        set_requires_grad(self, requires_grad)
     return self
 
 
@@ -129,7 +128,7 @@ def set_grad(self, grad: Tensor | None) -> None:
         raise RuntimeError(f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size '{list(own.shape)}'. Please ensure that the gradient and the tensor are the same size")
     if new.dtype is not own.dtype:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{new.dtype.name}' to a tensor with grad_dtype '{own.dtype.name}'. The gradient must match the "
+            f"attempting to assign a gradient with dtype '{_CPP_NAMES.get(new.dtype.name, new.dtype.name)}' to a tensor with grad_dtype '{own.dtype.scalar_name}'. The gradient must match the "
             "tensor's grad_dtype (defaults to the tensor's dtype)."
         )
     if new.device != own.device:

@@ -35,6 +35,7 @@ class Node:
     __slots__ = ("edges", "seq", "saves", "specs", "needs", "__weakref__", "__dict__")
     saved_names: tuple[str, ...] = ()
     hooks: NodeHooks | None = None
+    shown: str | None = None  # the name, where several operators together are one in PyTorch
     skips_undefined = True  # no gradient for any output: the node need not run
 
     slotted = False  # a subclass has slots of its own: keywords may belong there rather than into __dict__
@@ -47,7 +48,7 @@ class Node:
         raise NotImplementedError(f"{self.name()} has no derivative")
 
     def name(self) -> str:
-        return type(self).__name__
+        return self.shown or type(self).__name__
 
     @property
     def next_functions(self) -> tuple:
@@ -98,7 +99,7 @@ class Node:
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {id(self):#x}>"
+        return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
 
 class NodeHooks:

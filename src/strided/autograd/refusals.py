@@ -9,7 +9,7 @@ def operation_name(name: str) -> str:
 
 
 _WITHOUT_RECORDING = (
-    "A view was created in {mode} mode and {written} inplace with grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+    "A view was created in {mode} mode and {written} inplace {outside}. Given that this use case is ambiguous and error-prone, it is forbidden. "
     "You can clarify your code by moving both the view and the inplace either both inside the {block} block (if you don't want the inplace to be "
     "tracked) or both outside (if you want the inplace to be tracked)."
 )
@@ -28,4 +28,4 @@ def refuse(view, written: str) -> RuntimeError:
     """Why a view of this kind cannot follow a write."""
     kind, _, name = view._view_kind.partition(":")
     mode = "no_grad" if kind == "no_grad" else "inference"
-    return RuntimeError(_VIEW_KINDS[kind].format(number=view._nr, name=operation_name(name), written=written, mode=mode, block="no_grad" if kind == "no_grad" else "inference_mode"))
+    return RuntimeError(_VIEW_KINDS[kind].format(number=view._nr, name=operation_name(name), written=written, mode=mode, outside="with grad mode enabled" if kind == "no_grad" else "in normal mode", block="no_grad" if kind == "no_grad" else "inference_mode"))

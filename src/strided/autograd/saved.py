@@ -96,11 +96,15 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
+def type_name(dtype) -> str:
+    """What PyTorch's older messages call a tensor of this dtype."""
+    return f"torch.{_TYPE_NAMES.get(dtype.name, dtype.name)}Tensor"
+
+
 def _modified(spec, node, number: int, current: int, expected: int) -> RuntimeError:
-    name = _TYPE_NAMES.get(spec.dtype.name, spec.dtype.name)
     origin = "" if node is None else f", which is output {number} of {operation_name(node.name())},"
     return RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{name}Tensor {list(spec.shape)}]{origin} "
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: [{type_name(spec.dtype)} {list(spec.shape)}]{origin} "
         f"is at version {current}; expected version {expected} instead. Hint: enable anomaly detection to find the operation that failed to compute "
         "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
@@ -131,6 +135,43 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda tensor: (tensor.device, tensor.clone()), lambda packed: packed[1].to(packed[0]))
 
 
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Inside, tensors saved for backward may be written in place afterwards: the backward pass, which must run inside too, sees what was saved.
+
+    Each saved tensor is copied as it is saved (PyTorch copies as it is written). Entering it gives an object whose `clear()` drops the copies.
+    """
+
+    _inside = False
+
+    def __init__(self):
+        self.copies: dict[int, Tensor] = {}
+        super().__init__(self._pack, self._unpack)
+
+    def _pack(self, tensor):
+        self.copies[key := len(self.copies)] = tensor.clone()
+        return key
+
+    def _unpack(self, key):
+        if key not in self.copies:
+            raise RuntimeError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded.")
+        return self.copies[key]
+
+    def clear(self) -> None:
+        self.copies.clear()
+
+    def __enter__(self):
+        if allow_mutation_on_saved_tensors._inside:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        super().__enter__()
+        allow_mutation_on_saved_tensors._inside = True
+        return self
+
+    def __exit__(self, *exc):
+        allow_mutation_on_saved_tensors._inside = False
+        self.clear()
+        super().__exit__(*exc)
+
+
 class disable_saved_tensors_hooks:
     """Inside, entering `saved_tensors_hooks` raises `error_message`."""
 
@@ -151,8 +192,14 @@ def _pack(s, outputs):
     number = _output_number(s, outputs)
     pack_hook, unpack_hook = STATE.saved_hooks[-1]
     given = s if number is None else wrap(s.spec, s.mem, s.ptr)
+    version = given.mem.version
     with no_grad():
         packed = pack_hook(given)
+    if given.mem.version != version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by in-place operations as "
+            "this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input to a pack hook."
+        )
     if number is not None:
         return unpack_hook, packed, True, None, number
     leaf = s if s._tracked else None

@@ -4,6 +4,7 @@ Also `fit` and `sum_to`, which bring a gradient to its operand's shape and dtype
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..autograd import Node
@@ -104,9 +105,23 @@ class PointwiseNode(Node):
 KEEPS = {"MulBackward0", "DivBackward0", "FloorDivideBackward0", "AddcdivBackward0"}
 
 
+def _tensors(kinds) -> list[bool]:
+    return [type(kind) is Spec for kind in kinds]
+
+
+# PyTorch's node names count an operator's signatures: which one it is follows from the operands that are tensors.
+SIGNATURES: dict[str, Callable[[Any], int]] = {
+    "PowBackward0": lambda kinds: {(True, True): 1, (False, True): 2}.get(tuple(_tensors(kinds)), 0),
+    "ClampBackward0": lambda kinds: 0 if sum(_tensors(kinds)) > 1 else 1,
+}
+
+
 def node_class(name: str) -> type[Node]:
     full = name if "Backward" in name else f"{name}Backward0"
-    return type(full, (PointwiseNode,), {"__slots__": (), "__module__": __name__, "keeps": full in KEEPS})
+    members: dict[str, Any] = {"__slots__": (), "__module__": __name__, "keeps": full in KEEPS}
+    if full in SIGNATURES:
+        members["name"] = lambda self: f"{full[:-1]}{SIGNATURES[full](self.kinds)}"
+    return type(full, (PointwiseNode,), members)
 
 
 def _values(node: PointwiseNode, g: Tensor) -> dict[int, Any]:

@@ -24,13 +24,14 @@ def _mark_inference(given: Any, result: Any) -> None:
             t._inference = True
 
 
-def entry(count: Callable[[Any, SimpleNamespace], float], *, name: str | None = None, autocast: str | None = None, products: bool = False, writes: bool = False) -> Callable[..., Any]:
+def entry(count: Callable[[Any, SimpleNamespace], float], *, name: str | None = None, autocast: str | None = None, products: bool = False, writes: bool = False, node: str | None = None) -> Callable[..., Any]:
     """Decorates a function of nn.functional; it keeps its signature.
 
     count(result, arguments) -> floating-point operations; `arguments` has every parameter by its name, defaults included. autocast: the table's rule.
     products: the operators inside have autocast rules of their own (products in 16 bits, the rest not). Dispatch applies rules only to the outermost
     operator, so inside an autocast region such a function is not one operator: its parts are seen.
     writes: it may write into its input (`inplace=True`).
+    node: what the `grad_fn` of its result is called, for a function that PyTorch differentiates as a whole.
 
     Floats below 16 bits are computed with in float32, so that what is made of several kernels rounds once.
     """
@@ -51,6 +52,8 @@ def entry(count: Callable[[Any, SimpleNamespace], float], *, name: str | None = 
                 result = in_float32(function, args, kwargs)
             else:
                 result = function(*args, **kwargs)
+            if node is not None and result._node is not None:
+                result._node.shown = f"{node}Backward0"
             if dispatch.CONTEXT.inference:
                 _mark_inference((args, kwargs), result)
             return result

@@ -46,7 +46,7 @@ def _weighted(loss, weight, reduction):
     return loss.sum() / weight.sum() if reduction == "mean" else _reduce(loss, reduction)
 
 
-@entry(counts.weighted_mean(2), autocast="float32")
+@entry(counts.weighted_mean(2), autocast="float32", node="MseLoss")
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input − target)²."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -63,7 +63,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _weighted((input - target).abs(), weight, reduction)
 
 
-@entry(counts.loss(lambda a: 2 if a.beta == 0 else 6), autocast="float32")
+@entry(counts.loss(lambda a: 2 if a.beta == 0 else 6), autocast="float32", node="SmoothL1Loss")
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """½d²/beta where d = |input − target| < beta, else d − ½beta."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -74,7 +74,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return _reduce(d if beta == 0 else ops.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta), reduction)
 
 
-@entry(counts.weighted_mean(6), autocast="float32")
+@entry(counts.weighted_mean(6), autocast="float32", node="HuberLoss")
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """½d² where d = |input − target| < delta, else delta·(d − ½delta)."""
     reduction = _reduction(reduction)
@@ -87,7 +87,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return _weighted(ops.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), weight, reduction)
 
 
-@entry(counts.loss(8), autocast="float32")
+@entry(counts.loss(8), autocast="float32", node="BinaryCrossEntropy")
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """−(t·log x + (1−t)·log(1−x)) of probabilities; both logarithms are clamped at −100."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -100,7 +100,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
-@entry(counts.loss(counts.with_logits), autocast="float32")
+@entry(counts.loss(counts.with_logits), autocast="float32", node="BinaryCrossEntropyWithLogits")
 def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):
@@ -202,7 +202,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return _reduce(loss, reduction)
 
 
-@entry(counts.loss(5), autocast="float32")
+@entry(counts.loss(5), autocast="float32", node="SoftMarginLoss")
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(−t·x))."""
     return _reduce((1 + (input * -target).exp()).log(), _reduction(reduction, size_average, reduce))
@@ -222,7 +222,7 @@ def _check_classes(input):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
 
 
-@entry(counts.multi_margin, autocast="float32")
+@entry(counts.multi_margin, autocast="float32", node="MultiMarginLoss")
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Σ_j max(0, margin − x_target + x_j)^p / classes over j ≠ target; input [N, C] or [C]."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -250,7 +250,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return _reduce(loss if batched else loss[0], reduction)
 
 
-@entry(counts.multilabel_margin, autocast="float32")
+@entry(counts.multilabel_margin, autocast="float32", node="MultilabelMarginLoss")
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Σ over targets j and non-targets i of max(0, 1 − x_j + x_i) / classes; a sample's targets end at its first −1. input [N, C] or [C]."""
     reduction = _reduction(reduction, size_average, reduce)
