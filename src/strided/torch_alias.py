@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from .refused import why
+from .refused import missing, why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,6 +33,10 @@ RENAMED = {
     "amp.grad_scaler": "amp",
     "serialization": "io.serialization",
 }
+
+
+# Absent modules that training scripts import at their top and use at their end, if at all: the import succeeds, the use says why not.
+HOLLOW = {"onnx", "hub"}
 
 
 def install() -> None:
@@ -151,6 +155,9 @@ def _counterpart(path: str) -> Any:
         holder = _counterpart(parent) if parent else importlib.import_module(HERE)
         found = getattr(holder, child, None)
         module = found if isinstance(found, (ModuleType, SimpleNamespace)) else None
+    if module is None and path in HOLLOW:
+        module = ModuleType(f"torch.{path}")
+        module.__getattr__ = missing(f"torch.{path}")
     if module is None and path.startswith("nn.modules."):  # whatever file of torch.nn.modules a name is in, it is in nn
         module = _import(f"{HERE}.nn")
     return module
