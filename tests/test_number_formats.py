@@ -16,6 +16,7 @@ import pytest
 import strided as torch
 from strided import dtypes
 from strided.errors import PackedOperand
+from strided.io import safetensors
 
 ROOT = pathlib.Path(__file__).parent.parent
 FLOATS = [d for d in dtypes.all_dtypes() if d.encoding is not None and d.bits <= 16]
@@ -244,6 +245,33 @@ def test_save_load_pickle_and_deepcopy_share_storages():
             assert loaded[name].dtype is t.dtype and loaded[name].tolist() == t.tolist() and loaded[name].stride() == t.stride()
         assert loaded["all"].untyped_storage().data_ptr() == loaded["window"].untyped_storage().data_ptr()
         assert loaded["six"].untyped_storage().nbytes() == 9
+
+
+def test_safetensors_hold_packed_floats(tmp_path):
+    six, four = torch.arange(8.0).to(torch.float6_e3m2fn).reshape(2, 4), torch.tensor([0.5, 6.0, -1.5, 3.0]).to(torch.float4_e2m1fn)
+    path = tmp_path / "packed.safetensors"
+    safetensors.save_file({"six": six, "four": four}, path)
+    data = path.read_bytes()
+    assert len(data) - 8 - int.from_bytes(data[:8], "little") == 6 + 2
+    loaded = safetensors.load_file(path)
+    assert loaded["six"].dtype is torch.float6_e3m2fn and loaded["six"].tolist() == six.tolist()
+    assert loaded["four"].dtype is torch.float4_e2m1fn_x2 and loaded["four"].view(torch.float4_e2m1fn).tolist() == four.tolist()  # pairs, as in PyTorch
+    for bad in (six[0, 1:2], four[:3], four[1:3]):
+        with pytest.raises(ValueError, match="no whole bytes"):
+            safetensors.save_file({"bad": bad}, path)
+    with pytest.raises(NotImplementedError, match="no name for"):
+        safetensors.save_file({"int4": torch.ones(2, dtype=torch.int4)}, path)
+
+
+def test_pairs_of_float4_are_moved_and_not_computed_with():
+    x = torch.arange(8, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    for f in (lambda t: t.clone(), lambda t: t.view(2, 4).t().contiguous(), lambda t: torch.cat([t, t]), lambda t: t[torch.tensor([1, 0])], lambda t: torch.empty_like(t).copy_(t), lambda t: t[::3]):
+        assert f(x).dtype is torch.float4_e2m1fn_x2 and f(x).contiguous().view(torch.uint8).tolist() == f(x.view(torch.uint8)).tolist()
+    assert repr(x[:3]) == "tensor([0, 1, 2], dtype=torch.float4_e2m1fn_x2)"  # its bytes, as PyTorch
+    with pytest.raises(NotImplementedError, match="not implemented for 'Float4_e2m1fn_x2'"):
+        x + x
+    with pytest.raises(NotImplementedError, match="opaque"):
+        x.tolist()
 
 
 @pytest.mark.parametrize("dtype", [*PACKED, *SMALL_FLOATS, torch.bfloat16], ids=by_name)

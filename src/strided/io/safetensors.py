@@ -15,7 +15,7 @@ from strided import dtypes
 from strided.io.header import DTYPES, Entry, Header, SafetensorsError, build_header, header_length, open_checkpoint, parse_header, shorten
 from strided.kernels import native
 from strided.layout import Layout
-from strided.tensor import Spec, Tensor, empty, wrap
+from strided.tensor import Spec, Tensor, empty, place_of, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,7 +167,7 @@ class _Mapped:
         if (self.address + start) % dtype.itemsize:
             return _copied(memoryview(self.bytes)[start : start + entry.nbytes], dtype, shape)
         storage = native.wrap_storage(self.address + start, entry.nbytes, self.bytes)
-        return wrap(_spec(dtype, shape), storage, storage.data)
+        return _tensor(storage, dtype, shape)
 
 
 def _by_offset(header: Header) -> list[Entry]:
@@ -175,27 +175,23 @@ def _by_offset(header: Header) -> list[Entry]:
 
 
 def _type_of(entry: Entry, path: str) -> tuple[Any, tuple[int, ...]]:
-    """The tensor dtype and shape of an entry. Two F4 make one element, as in torch: the last dimension halves."""
+    """The tensor dtype and shape of an entry. Two F4 make one element where they can, as in torch: the last dimension halves."""
     shape = entry.shape
     if entry.dtype == "F4" and shape and shape[-1] % 2 == 0:
         return dtypes.names()["float4_e2m1fn_x2"], (*shape[:-1], shape[-1] // 2)
-    if entry.bits % 8:
-        raise NotImplementedError(
-            f"{path}: tensor {shorten(entry.name)!r} is {entry.dtype} of shape {shape}: elements of {entry.bits} bits have no tensor type of this shape. "
-            f"Its packed bytes are safe_open({path!r}).get_bytes({shorten(entry.name)!r})."
-        )
     return dtypes.names()[entry.torch_name], shape
 
 
-def _spec(dtype: Any, shape: tuple[int, ...]) -> Spec:
-    return Spec.of(Layout.contiguous(shape), dtype, dtypes.resolve_device("cpu"))
+def _tensor(storage: Any, dtype: Any, shape: tuple[int, ...]) -> Tensor:
+    spec = Spec.of(Layout.contiguous(shape), dtype, dtypes.resolve_device("cpu"))
+    return wrap(spec, storage, place_of(storage, spec))
 
 
 def _copied(source: memoryview, dtype: Any, shape: tuple[int, ...]) -> Tensor:
     storage = native.new_storage(len(source))
     if source:
         memoryview(storage).cast("B")[:] = source
-    return wrap(_spec(dtype, shape), storage, storage.data)
+    return _tensor(storage, dtype, shape)
 
 
 # ---- saving ---------------------------------------------------------------------------------
@@ -258,7 +254,7 @@ def _prepare(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None) -> 
                 f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. Its shape is {tuple(tensor.shape)} and its strides "
                 f"{tensor.stride()}; save {name}.contiguous(), which copies it into row-major order."
             )
-        entries.append((name, *_tag_of(name, tensor), tensor.spec.numel * tensor.spec.itemsize))
+        entries.append((name, *_tag_of(name, tensor), tensor.spec.nbytes))
         ranges.append((tensor.data_ptr(), tensor.data_ptr() + entries[-1][3], name))
     ranges = sorted(r for r in ranges if r[0] < r[1])
     for (_, end, one), (start, _, other) in zip(ranges, ranges[1:]):
@@ -275,7 +271,12 @@ def _tag_of(name: str, tensor: Tensor) -> tuple[str, tuple[int, ...]]:
     shape, dtype = tuple(tensor.shape), tensor.dtype.name
     if dtype == "float4_e2m1fn_x2" and shape:
         return "F4", (*shape[:-1], shape[-1] * 2)
-    if dtype not in TAGS or DTYPES[TAGS[dtype]][1] % 8:
+    if tensor.dtype.packed and dtype in TAGS and (tensor.numel() * tensor.dtype.bits % 8 or tensor.storage_offset() * tensor.dtype.bits % 8):
+        raise ValueError(
+            f"tensor `{name}` of shape {shape} is {tensor.numel() * tensor.dtype.bits} bits from bit {tensor.storage_offset() * tensor.dtype.bits} of its storage, no whole bytes, "
+            "which the safetensors format cannot hold: save a clone() of a window, and pad what does not fill its last byte"
+        )
+    if dtype not in TAGS:
         raise NotImplementedError(f"tensor `{name}` is {tensor.dtype}, which the safetensors format has no name for; convert it with .to(…) first")
     return TAGS[dtype], shape
 
@@ -283,4 +284,4 @@ def _tag_of(name: str, tensor: Tensor) -> tuple[str, tuple[int, ...]]:
 def _bytes_of(tensor: Tensor) -> memoryview:
     """A contiguous tensor's bytes, in place."""
     start = tensor.data_ptr() - tensor.mem.data
-    return memoryview(tensor.mem).cast("B")[start : start + tensor.spec.numel * tensor.spec.itemsize]
+    return memoryview(tensor.mem).cast("B")[start : start + tensor.spec.nbytes]

@@ -190,7 +190,7 @@ def to_copy(input: Tensor, dtype: DType, device: Device, layout: Layout | None =
     else:
         if spec.dtype.code < 0 or dtype.code < 0:
             rare = spec.dtype if spec.dtype.code < 0 else dtype
-            raise NotImplementedError(f"\"to\" not implemented for '{rare.scalar_name}': strided converts between bool, integers, float16, bfloat16, float32 and float64")
+            raise NotImplementedError(f"\"to\" not implemented for '{rare.scalar_name}': view its bytes as torch.uint8, or as the elements they hold, x.view(torch.float4_e2m1fn)")
         warn_of_discarding(spec.dtype, dtype)
         out = self_copy(input, dtype, layout)
     if (input._tracked or input._base is not None) and (dtype.is_floating_point or dtype.is_complex) and tracking(input):

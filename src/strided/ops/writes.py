@@ -59,14 +59,15 @@ def _check_copy(input: Tensor, src: Tensor) -> None:
     if shape != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
     check_overlap(input)
-    _refuse_rare(input.dtype)
-    _refuse_rare(src.dtype)
+    if input.dtype is not src.dtype:
+        _refuse_rare(input.dtype)
+        _refuse_rare(src.dtype)
     _copies_checked.put((input.spec, src.spec), True)
 
 
 def _refuse_rare(dtype: DType) -> None:
     if dtype.code < 0:
-        raise NotImplementedError(f"\"copy_\" not implemented for '{dtype.scalar_name}': strided computes in bool, integers, float16, bfloat16, float32 and float64")
+        raise NotImplementedError(f"\"copy_\" not implemented for '{dtype.scalar_name}' and another dtype: view its bytes as torch.uint8 first")
 
 
 _C_NAMES = {
