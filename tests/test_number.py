@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import pathlib
 import struct
+import subprocess
+import sys
 from fractions import Fraction as F
 
 import pytest
 
 from strided.lens.exact import Exact, decimal_text, dyadic_text, hold, neighbours, of_code, parse, scalar_format, scalar_formats, short_text
-from strided.lens.number import decimal_digits, in_use, number, table_rows
+from strided.lens.number import block_rows, decimal_digits, in_use, number, table_rows
 from support import run_strided
 
 
@@ -183,12 +187,13 @@ def test_codes_and_double_rounding():
 
 def test_the_table():
     code, out, _ = run_strided("number", "--table")
-    assert code == 0 and len(out.splitlines()) == len(in_use()) + 1
+    assert code == 0 and len(out.splitlines()) == len(in_use()) + len(block_rows()) + 3
+    assert {r["format"]: (r["bits"], r["element"], r["group"], r["scale"]) for r in block_rows()}["mxfp4"] == (4.25, "float4_e2m1fn", 32, "float8_e8m0fnu")
     rows = {row["format"]: row for row in table_rows()}
     assert rows["float8_e4m3fn"]["largest"] == "448" and rows["bfloat16"]["eps"] == "0.0078125" and not rows["float4_e2m1fn"]["nan"]
     assert rows["float16"]["smallest"] == "5.9604644775390625e-8" and rows["float32"]["decimal_digits"] == 6
     assert decimal_digits(scalar_format("float64")) == 15
-    assert json.loads(run_strided("number", "--table", "--json")[1]) == table_rows()
+    assert json.loads(run_strided("number", "--table", "--json")[1]) == {"scalar": table_rows(), "block": block_rows()}
 
 
 @pytest.mark.parametrize(
@@ -214,3 +219,9 @@ def test_limits_are_those_of_finfo():
         assert form.largest == F(info.max) and form.smallest_normal == F(info.smallest_normal) and form.bits == info.bits
         if name != "float8_e5m2fnuz":  # there finfo follows PyTorch, whose eps is half the gap
             assert form.eps == F(info.eps)
+
+
+def test_the_documentation_shows_what_the_command_prints():
+    root = pathlib.Path(__file__).parent.parent
+    done = subprocess.run([sys.executable, str(root / "tools" / "rounding.py"), "--check"], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+    assert done.returncode == 0, "docs/rounding.md is not current: python tools/rounding.py\n" + done.stderr

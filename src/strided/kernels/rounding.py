@@ -6,6 +6,7 @@ element (two for float64), in memory order and serially like every random fill. 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from ..dtypes import DType
 from . import jit, native
@@ -41,8 +42,8 @@ def limits(dtype: DType) -> tuple[int, int, float]:
     return encoding.mantissa, lowest, encoding.largest
 
 
-def _step(code: Code, x: Value, up_if) -> Value:
-    """x on the format's grid: away from zero where `up_if(rest)` says so, `rest` in [0, 1) being what x's magnitude has beyond the neighbour below, in steps."""
+def _step(code: Code, x: Value, up_if: Callable[[Value], Value]) -> tuple[Value, Value, Value]:
+    """(whether x is within the format's range, x on its grid, |x|): away from zero where `up_if(rest)` says so, `rest` in [0, 1) being what x's magnitude has beyond the neighbour below, in steps."""
     mantissa, lowest, largest = (Value(code, name, type) for name, type in (("%mantissa", "i64"), ("%lowest", "i64"), ("%largest", "double")))
     magnitude = absolute(x)
     exponent = (magnitude.bits() >> 52) - 1023
@@ -51,7 +52,7 @@ def _step(code: Code, x: Value, up_if) -> Value:
     scaled = magnitude * ((1023 - step) << 52).floating()  # exact: a power of two
     below = intrinsic("floor", scaled)
     rounded = (below + up_if(scaled - below).to("double")) * ((step + 1023) << 52).floating()
-    return magnitude <= largest, copysign(rounded, x), magnitude  # type: ignore[return-value]
+    return magnitude <= largest, copysign(rounded, x), magnitude
 
 
 def round_text(mode: str, kind: str) -> str:

@@ -136,9 +136,14 @@ def every_format() -> list[str]:
 
 
 def measure(x: Tensor, form: Scalar | Block) -> Sums:
-    """What a floating-point tensor loses in a format. Infinities and NaN of its own are left out."""
+    """What a floating-point tensor (or the numbers of a block tensor) loses in a format. Infinities and NaN of its own are left out."""
+    from ..block_tensor import BlockTensor
+
     total = Sums()
-    rows = x.detach().reshape(-1, x.shape[-1] if x.ndim else 1)
+    rows = x
+    if not isinstance(x, BlockTensor) or x.ndim != 2:
+        x = x.dequantize() if isinstance(x, BlockTensor) else x.detach()
+        rows = x.reshape(-1, x.shape[-1] if x.ndim else 1)
     scale = _tensor_scale(rows) if form.tensor_scale else None
     for piece in _pieces(rows):
         total.add(_measure(piece, form, scale))
@@ -152,6 +157,8 @@ def _pieces(rows: Tensor) -> Iterator[Tensor]:
     step = max(1, PIECE // max(rows.shape[1], 1))
     for at in range(0, rows.shape[0], step):
         piece = rows[at : at + step]
+        if hasattr(piece, "tensor_scale"):  # of a block tensor
+            piece = piece.dequantize()
         yield piece if piece.dtype in (strided.float32, strided.float64) else piece.float()
 
 
@@ -236,6 +243,15 @@ def _of_safetensors(path: str) -> Iterator[tuple[str, str, Any]]:
                 yield name, entry.torch_name, lambda file=file, name=name: file.get_tensor(name)
 
 
+def _of_gguf(path: str) -> Iterator[tuple[str, str, Any]]:
+    from ..io.gguf import GgufFile
+
+    file = GgufFile(path)
+    for name in file.keys():
+        tensor = file[name]
+        yield name, tensor.dtype.name, lambda tensor=tensor: tensor
+
+
 def _of_archive(path: str) -> Iterator[tuple[str, str, Any]]:
     from ..io.serialization import load
 
@@ -269,8 +285,6 @@ def error(path: str, formats: Sequence[str], only: str | None = None, progress: 
         if wanted is not None and not wanted.search(name):
             continue
         tensor = read()
-        if hasattr(tensor, "dequantize") and not hasattr(tensor.dtype, "is_complex"):
-            tensor = tensor.dequantize()
         if not tensor.dtype.is_floating_point or tensor.numel() == 0:
             skipped.append({"name": name, "dtype": stored, "why": "no elements" if tensor.numel() == 0 else "no floating-point tensor"})
             continue
@@ -289,10 +303,6 @@ def error(path: str, formats: Sequence[str], only: str | None = None, progress: 
         "path": path, "elements": sum(row["elements"] for row in rows), "stored": stored_names,
         "formats": {name: sums.report() for name, sums in totals.items()}, "tensors": rows, "skipped": skipped,
     }  # fmt: skip
-
-
-def _of_gguf(path: str) -> Iterator[tuple[str, str, Any]]:
-    raise NotImplementedError(f"{path}: GGUF files are not read yet")
 
 
 # ---- the command --------------------------------------------------------------------------------------------------------------

@@ -404,8 +404,8 @@ def of_code(form: Scalar, code: int, asked: Exact | None = None, events: tuple[s
 def _decoded(form: Scalar, code: int) -> tuple[str, Fraction, bool]:
     nothing = Fraction(0)
     if form.is_integer:
-        value = code - (1 << form.bits) if form.sign and code >> (form.bits - 1) else code
-        return "finite", Fraction(value), value < 0
+        whole = code - (1 << form.bits) if form.sign and code >> (form.bits - 1) else code
+        return "finite", Fraction(whole), whole < 0
     assert form.encoding is not None
     negative = bool(code & form.encoding.sign_bit)
     value = form.encoding.decode(code)

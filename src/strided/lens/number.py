@@ -8,7 +8,7 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +18,8 @@ USUAL = ("float32", "tf32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2
 _COLOURS = {"sign": "\x1b[31m", "exponent": "\x1b[32m", "mantissa": "\x1b[36m", "digits": "\x1b[36m", "dim": "\x1b[2m", "bold": "\x1b[1m", "bad": "\x1b[31m"}
 
 
-def number(value: str | int | float | Fraction, formats: str | Iterable[str] = USUAL) -> list[dict[str, Any]]:
-    """What `formats` (names or dtypes) make of a number: a dict each, as `strided number --json` prints it.
+def number(value: str | int | float | Fraction, formats: Any = USUAL) -> list[dict[str, Any]]:
+    """What `formats` (a name, a dtype, or some of them) make of a number: a dict each, as `strided number --json` prints it.
 
     value: text as the command takes it ("0.1", "1/3", "0x1.8p-3", "inf"), or a Python number, taken exactly. Keys: format, code, bits, fields, held, exact,
     error (absolute, relative, ulp), ulp, below, above, events. Raises ValueError for what is no number and for unknown formats, which names the near ones.
@@ -78,7 +78,7 @@ ulp: the gap between the format's values where the number lies.""",
     if chosen.table:
         if value is not None:
             parser.error("--table shows the formats themselves: leave the number out")
-        print(json.dumps(table_rows(), indent=1, ensure_ascii=False) if chosen.json else table_text(style))
+        print(json.dumps({"scalar": table_rows(), "block": block_rows()}, indent=1, ensure_ascii=False) if chosen.json else table_text(style))
         return 0
     if value is None:
         parser.error("give a number, as in: strided number 0.1 --dtype bfloat16")
@@ -396,6 +396,16 @@ def table_rows() -> list[dict[str, Any]]:
     return rows
 
 
+def block_rows() -> list[dict[str, Any]]:
+    """A row a block format: its element, how many lie under a scale, the scale, and bits a value with the scales."""
+    from ..block_formats import all_formats
+
+    return [
+        {"format": f.name, "bits": f.bits, "element": f.element.name, "group": f.group, "block": f.block, "scale": f.scale.name, "written": f.writable, "what": f.doc}
+        for f in all_formats()
+    ]
+
+
 def decimal_digits(form: Scalar) -> int:
     """Decimal digits that every number in the format's range keeps through it and back: floor(mantissa bits × log10 2)."""
     if form.is_integer:
@@ -416,7 +426,7 @@ def specials_text(form: Scalar) -> str:
     return text + ("" if form.negative_zero else ", no −0") + ("" if form.storage else ", products only")
 
 
-def table_cells(full: bool = False) -> tuple[list[str], list[list[str]]]:
+def table_cells() -> tuple[list[str], list[list[str]]]:
     """Heading and rows of the formats' table as text, for the terminal and the documentation."""
     head = ["format", "bits", "s e m", "bias", "largest", "smallest normal", "smallest", "eps", "digits", "specials"]
     rows = []
@@ -432,10 +442,14 @@ def table_cells(full: bool = False) -> tuple[list[str], list[list[str]]]:
 
 
 def table_text(style: _Style) -> str:
-    """The formats' table for a terminal."""
-    head, rows = table_cells()
+    """The formats' tables for a terminal: scalar formats, then block formats."""
+    blocks = [[r["format"], f"{r['bits']:g}", r["element"], str(r["group"]), r["scale"], r["what"]] for r in block_rows()]
+    return "\n".join([*_columns(*table_cells(), (0, 2, 9), style), "", *_columns(["block format", "bits a value", "element", "group", "scale", ""], blocks, (0, 2, 4, 5), style)])
+
+
+def _columns(head: list[str], rows: list[list[str]], left: tuple[int, ...], style: _Style) -> list[str]:
     sizes = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    pad = lambda row: "  ".join(c.ljust(s) if i in (0, 2, 9) else c.rjust(s) for i, (c, s) in enumerate(zip(row, sizes))).rstrip()
-    return "\n".join([style("bold", pad(head)), *map(pad, rows)])
+    pad = lambda row: "  ".join(c.ljust(s) if i in left else c.rjust(s) for i, (c, s) in enumerate(zip(row, sizes))).rstrip()
+    return [style("bold", pad(head)), *map(pad, rows)]
 
 

@@ -137,7 +137,7 @@ class Trace:
         default_generator.get_state()  # its state is made on first use, and is none of the script's memory
         memory.reset_peak_memory_stats()
         self._held = memory.memory_allocated()
-        self._listener = listen(self._on_event, self.rounding and self.rounding.before)
+        self._listener = listen(self._on_event, None if self.rounding is None else self.rounding.before)
         self._listener.__enter__()
         self._previous = sys.gettrace()
         sys.settrace(self._on_call)
