@@ -6,7 +6,6 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor
 
-
 COMPUTED = frozenset((dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128))  # what LAPACK has routines for
 
 

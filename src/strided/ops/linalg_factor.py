@@ -302,7 +302,10 @@ def _ldl(A, hermitian):
 
 @operator("linalg_ldl_factor_ex", method=False, out=True, namespace="linalg", flops=_cube(1 / 3))
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False):
-    """(LD, pivots, info) of symmetric A = L D Lᵀ (or Hermitian A = L D Lᴴ) [*, n, n], of which the lower triangle is read. D has blocks of size 1 and 2: pivots, int32 [*, n], are as LAPACK's sytrf (hetrf) gives them."""
+    """(LD, pivots, info) of symmetric A = L D Lᵀ (or Hermitian A = L D Lᴴ) [*, n, n], of which the lower triangle is read.
+
+    D has blocks of size 1 and 2: pivots, int32 [*, n], are as LAPACK's sytrf (hetrf) gives them.
+    """
     LD, pivots, info = _ldl(A, hermitian)
     if check_errors:
         _check_ldl("torch.linalg.ldl_factor_ex", info)
