@@ -828,7 +828,7 @@ def minimum(input, other, *, out=None) -> Tensor: ...
 def mm(input, mat2, *, out=None) -> Tensor:
     r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
 def mode(input, dim=-1, keepdim=False) -> _mode:
-    r"""(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its last position."""
+    r"""(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its position in the sorted row."""
 def moveaxis(input, source, destination) -> Tensor:
     r"""Dimensions `source` moved to the positions `destination`; the others keep their order."""
 def movedim(input, source, destination) -> Tensor:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, overload
 
 from strided.ops.linalg_checks import LinAlgError as LinAlgError
-from strided.tensor import Tensor as Tensor, _linalg_cholesky_ex as _linalg_cholesky_ex, _linalg_eigh as _linalg_eigh, _linalg_inv_ex as _linalg_inv_ex, _linalg_ldl_factor as _linalg_ldl_factor, _linalg_ldl_factor_ex as _linalg_ldl_factor_ex, _linalg_lstsq as _linalg_lstsq, _linalg_lu as _linalg_lu, _linalg_lu_factor as _linalg_lu_factor, _linalg_lu_factor_ex as _linalg_lu_factor_ex, _linalg_qr as _linalg_qr, _linalg_slogdet as _linalg_slogdet, _linalg_solve_ex as _linalg_solve_ex, _linalg_svd as _linalg_svd
+from strided.tensor import Tensor as Tensor, _linalg_cholesky_ex as _linalg_cholesky_ex, _linalg_eig as _linalg_eig, _linalg_eigh as _linalg_eigh, _linalg_inv_ex as _linalg_inv_ex, _linalg_ldl_factor as _linalg_ldl_factor, _linalg_ldl_factor_ex as _linalg_ldl_factor_ex, _linalg_lstsq as _linalg_lstsq, _linalg_lu as _linalg_lu, _linalg_lu_factor as _linalg_lu_factor, _linalg_lu_factor_ex as _linalg_lu_factor_ex, _linalg_qr as _linalg_qr, _linalg_slogdet as _linalg_slogdet, _linalg_solve_ex as _linalg_solve_ex, _linalg_svd as _linalg_svd
 
 def cholesky(A, *, upper=False, out=None) -> Tensor:
     r"""L of `cholesky_ex`; LinAlgError where A is not positive-definite."""
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> _linalg_cholesky_ex:
-    r"""(L, info) with A = L Lᵀ, or with `upper` A = Lᵀ L, for symmetric positive-definite A [*, n, n], of which one triangle is read."""
+    r"""(L, info) with A = L Lᴴ, or with `upper` A = Lᴴ L, for symmetric (Hermitian) positive-definite A [*, n, n], of which one triangle is read."""
 def cond(A, p=None, *, out=None) -> Tensor:
     r"""Condition numbers ‖A‖ ‖A⁻¹‖: [*, n, n] -> [*]. p as `matrix_norm`'s ord; None (2) and -2 take singular values, [*, m, n]. inf for a singular matrix."""
 def cross(input, other, *, dim=-1, out=None) -> Tensor:
@@ -18,16 +18,16 @@ def det(input, *, out=None) -> Tensor:
     r"""Determinants of square matrices: [*, n, n] -> [*]."""
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1) -> Tensor:
     r"""A view of the diagonals of the matrices in two dimensions, at the end: [*, n, n] -> [*, n]."""
-def eig(A) -> Tensor:
-    r"""Eigenvalues and eigenvectors of general square matrices: not supported, since they are complex. NotImplementedError."""
+def eig(A, *, out=None) -> _linalg_eig:
+    r"""(eigenvalues, eigenvectors) of square matrices [*, n, n]: complex [*, n], [*, n, n], a column of length 1 for each. In no particular order."""
 def eigh(A, UPLO='L', *, out=None) -> _linalg_eigh:
-    r"""(eigenvalues, eigenvectors) of symmetric A [*, n, n], of which the lower (or upper: "U") triangle is read: [*, n] ascending, [*, n, n] in columns."""
-def eigvals(A) -> Tensor:
-    r"""Eigenvalues of general square matrices: not supported, since they are complex. NotImplementedError."""
+    r"""(eigenvalues, eigenvectors) of symmetric (or Hermitian) A [*, n, n], of which the lower (or upper: "U") triangle is read: [*, n] ascending, [*, n, n] in columns."""
+def eigvals(A, *, out=None) -> Tensor:
+    r"""Eigenvalues of square matrices: [*, n, n] -> complex [*, n], in no particular order."""
 def eigvalsh(A, UPLO='L', *, out=None) -> Tensor:
-    r"""Eigenvalues of symmetric matrices in ascending order: [*, n, n] -> [*, n]."""
+    r"""Eigenvalues of symmetric (or Hermitian) matrices in ascending order: [*, n, n] -> [*, n]."""
 def householder_product(A, tau, *, out=None) -> Tensor:
-    r"""The first n columns of the product of the reflections 1 - tau v vᵀ that `geqrf` stores: [*, m, n], [*, k] -> [*, m, n], k <= n <= m."""
+    r"""The first n columns of the product of the reflections 1 - tau v vᴴ that `geqrf` stores: [*, m, n], [*, k] -> [*, m, n], k <= n <= m."""
 def inv(A, *, out=None) -> Tensor:
     r"""Inverses of square matrices, [*, n, n]. LinAlgError for a singular one."""
 def inv_ex(A, *, check_errors=False, out=None) -> _linalg_inv_ex:
@@ -35,7 +35,7 @@ def inv_ex(A, *, check_errors=False, out=None) -> _linalg_inv_ex:
 def ldl_factor(A, *, hermitian=False, out=None) -> _linalg_ldl_factor:
     r"""(LD, pivots) of `ldl_factor_ex`; LinAlgError where D has a zero block."""
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> _linalg_ldl_factor_ex:
-    r"""(LD, pivots, info) of symmetric A = L D Lᵀ [*, n, n], of which the lower triangle is read. D has blocks of size 1 and 2: pivots, int32 [*, n], are as LAPACK's sytrf gives them."""
+    r"""(LD, pivots, info) of symmetric A = L D Lᵀ (or Hermitian A = L D Lᴴ) [*, n, n], of which the lower triangle is read. D has blocks of size 1 and 2: pivots, int32 [*, n], are as LAPACK's sytrf (hetrf) gives them."""
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None) -> Tensor:
     r"""X with AX = B, [*, n, k], from A's `ldl_factor`."""
 def lstsq(A, B, rcond=None, *, driver=None) -> _linalg_lstsq:
@@ -47,7 +47,7 @@ def lu_factor(A, *, pivot=True, out=None) -> _linalg_lu_factor:
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None) -> _linalg_lu_factor_ex:
     r"""(LU, pivots, info): L (below the diagonal, ones on it left out) and U of A = P L U in one matrix [*, m, n], row exchanges int32 [*, k] from 1, k = min(m, n)."""
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None) -> Tensor:
-    r"""X with AX = B, or XA = B without `left`, from A's `lu_factor`; with `adjoint`, Aᵀ in A's place. LU [*, n, n], pivots [*, n], B [*, n, k]."""
+    r"""X with AX = B, or XA = B without `left`, from A's `lu_factor`; with `adjoint`, Aᴴ in A's place. LU [*, n, n], pivots [*, n], B [*, n, k]."""
 def matmul(input, other, *, out=None) -> Tensor:
     r"""Matrix product [*, m, k] @ [*, k, n] -> [*, m, n]; batch dimensions broadcast, vectors lose their dimension in the result."""
 def matrix_exp(input) -> Tensor:
@@ -85,6 +85,6 @@ def tensorsolve(A, B, dims=None, *, out=None) -> Tensor:
 def vander(x, *, N=None) -> Tensor:
     r"""Powers 0 … N - 1 of every element (N: by default the length of the last dimension): [*, n] -> [*, n, N]."""
 def vecdot(x, y, *, dim=-1, out=None) -> Tensor:
-    r"""Sums of products along one dimension; the others broadcast."""
+    r"""Sums of products along one dimension, of the conjugate of x with y; the others broadcast."""
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor:
     r"""The vector norm (sum |x|^ord)^(1/ord) of all elements, or along `dim`; ord may be 0 (how many are not 0), inf or -inf."""

@@ -783,7 +783,7 @@ class Tensor:
     def mm(self, mat2) -> Tensor:
         r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
     def mode(self, dim=-1, keepdim=False) -> _mode:
-        r"""(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its last position."""
+        r"""(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its position in the sorted row."""
     def moveaxis(self, source, destination) -> Tensor:
         r"""Dimensions `source` moved to the positions `destination`; the others keep their order."""
     def movedim(self, source, destination) -> Tensor:

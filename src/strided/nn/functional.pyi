@@ -31,6 +31,7 @@ from strided.nn.functions.conv import conv_transpose2d as conv_transpose2d
 from strided.nn.functions.conv import conv_transpose3d as conv_transpose3d
 from strided.nn.functions.conv import fold as fold
 from strided.nn.functions.conv import unfold as unfold
+from strided.nn.functions.ctc import ctc_loss as ctc_loss
 from strided.nn.functions.distance import cosine_similarity as cosine_similarity
 from strided.nn.functions.distance import normalize as normalize
 from strided.nn.functions.distance import pairwise_distance as pairwise_distance
@@ -49,7 +50,6 @@ from strided.nn.functions.fractional_pool import fractional_max_pool3d_with_indi
 from strided.nn.functions.loss import binary_cross_entropy as binary_cross_entropy
 from strided.nn.functions.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from strided.nn.functions.loss import cosine_embedding_loss as cosine_embedding_loss
-from strided.nn.functions.loss import ctc_loss as ctc_loss
 from strided.nn.functions.loss import gaussian_nll_loss as gaussian_nll_loss
 from strided.nn.functions.loss import hinge_embedding_loss as hinge_embedding_loss
 from strided.nn.functions.loss import huber_loss as huber_loss
