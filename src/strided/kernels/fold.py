@@ -110,7 +110,8 @@ class _Geometry:
         element = accumulate.element_params(self.ins, [not any(w) for w in self.folded_walks[len(outs):]])
         self.per_element = [any(w) or accumulate.reads_elements(e, element) for e, w in zip(self.exprs, self.folded_walks)]
         inner, across = self.folded_walks[main][-1], self.kept_walks[main][-1] if self.kept else 0
-        self.across = bool(self.kept) and self.kept[-1] >= 8 and (0 < across < inner or (across and self.extent < 8))
+        longer = bool(self.kept) and across == inner and self.kept[-1] > self.folded[-1]  # windows: both directions step to the next element
+        self.across = bool(self.kept) and self.kept[-1] >= 8 and (0 < across < inner or (across and (self.extent < 8 or longer)))
         self.cost = max(1, E.work(self.exprs) // 4)
 
     def _collapse(self, dims, walks):

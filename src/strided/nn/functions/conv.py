@@ -1,11 +1,9 @@
-"""Convolutions as matrix products over windows, their transposes, and unfold/fold (im2col, col2im).
-
-A window is a strided view of the input, so a convolution is: view, one gathering copy, one batched product. Gradients come from those operators.
-"""
+"""Convolutions and their transposes as users call them, and unfold/fold (im2col, col2im). What computes them is ops/convolution.py."""
 import math
 
 from ... import ops
 from ...autograd.function import Function
+from ...ops.convolution import convolution, windows
 from . import checks, counts
 from .entry import entry
 from .padding import pad
@@ -21,21 +19,6 @@ def tuple_of(value, n):
 def both_sides(padding):
     """(p_first, …, p_last) → the argument of `pad`: the last dimension first, the same before and after."""
     return [p for size in reversed(padding) for p in (size, size)]
-
-
-def windows(x, kernel, stride, dilation):
-    """Every window over the last n dimensions, as a view (kernel, stride and dilation are tuples): [.., S₁.., Sₙ] → [.., O₁.., Oₙ, K₁.., Kₙ]."""
-    n = len(kernel)
-    first = x.dim() - n
-    if stride == kernel and all(d == 1 for d in dilation):  # windows that tile the input: a view whose gradient is a view again
-        for d, k in enumerate(kernel):
-            x = x.narrow(first + 2 * d, 0, x.size(first + 2 * d) // k * k).unflatten(first + 2 * d, (-1, k))  # [.., O_d, K_d, ..]
-        return x.permute(*range(first), *range(first, first + 2 * n, 2), *range(first + 1, first + 2 * n, 2))
-    for d in range(n):
-        x = x.unfold(first + d, (kernel[d] - 1) * dilation[d] + 1, stride[d])  # [.., O_d, .., reach]
-        if dilation[d] != 1:
-            x = x[..., :: dilation[d]]  # [.., O_d, .., K_d]
-    return x
 
 
 def _check(x, weight, bias, n, groups, name):
@@ -60,39 +43,17 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
     checks.convolution(n, input, weight, bias, stride, padding, dilation, groups)
     x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
     if isinstance(padding, str):
-        x = _named_padding(x, padding, kernel, stride, dilation)
-    elif any(padding):
-        x = pad(x, both_sides(padding))  # [N, C, S + 2p..]
+        x, padding = _named_padding(x, padding, kernel, stride, dilation), (0,) * n
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
-    if any(r > s for r, s in zip(reach, x.shape[2:])):
-        shape, reach = " x ".join(map(str, x.shape[2:])), " x ".join(map(str, reach))
+    padded = [s + 2 * p for s, p in zip(x.shape[2:], padding)]
+    if any(r > s for r, s in zip(reach, padded)):
+        shape, reach = " x ".join(map(str, padded)), " x ".join(map(str, reach))
         raise RuntimeError(
             f"Calculated padded input size per channel: ({shape}). Kernel size: ({reach}). "
             "Kernel size can't be greater than actual input size"
         )
-    out = _product(x, weight, bias, kernel, stride, dilation, groups)
+    out = convolution(x, weight, bias, stride, padding, dilation, False, (0,) * n, groups)
     return out if input.dim() == n + 2 else out.squeeze(0)
-
-
-def _product(x, weight, bias, kernel, stride, dilation, groups):
-    """[N, C, S..] with [F, C/g, K..] and [F] → [N, F, O..]. A 16-bit result is rounded after its bias is added, not before."""
-    n, batch, features = len(kernel), x.size(0), weight.size(0)
-    view = windows(x, kernel, stride, dilation)  # [N, C, O.., K..]
-    sizes = view.shape[2 : 2 + n]
-    view = view.permute(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))  # [N, C, K.., O..]
-    columns = view.reshape(batch, groups, weight.size(1) * math.prod(kernel), math.prod(sizes))  # [N, g, C/g·K, O]
-    rows = weight.reshape(groups, features // groups, -1)  # [g, F/g, C/g·K]
-    narrow = bias is not None and x.dtype.itemsize == 2
-    if groups == 1 and narrow:
-        return ops.baddbmm(bias.reshape(-1, 1), rows.expand(batch, -1, -1), columns[:, 0]).reshape(batch, features, *sizes)  # [N, F, O]
-    if groups == 1:
-        out = rows[0] @ columns[:, 0]  # [N, F, O]
-    else:
-        out = rows.float() @ columns.float() if narrow else rows @ columns  # [N, g, F/g, O]
-    out = out.reshape(batch, features, *sizes)
-    if bias is None:
-        return out
-    return (out + bias.reshape(-1, *(1,) * n)).to(x.dtype)
 
 
 def _named_padding(x, padding, kernel, stride, dilation):
@@ -127,24 +88,11 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 # ---- transposed -------------------------------------------------------------------------------
 
 
-def spread(x, stride):
-    """Puts stride−1 zeros between neighbours in the last n dimensions: [.., S] → [.., (S−1)·stride + 1]."""
-    n = len(stride)
-    for d, step in zip(range(x.dim() - n, x.dim()), stride):
-        if step == 1:
-            continue
-        size = x.size(d)
-        x = x.unsqueeze(d + 1)  # [.., S, 1, ..]
-        x = pad(x, [0, 0] * (x.dim() - d - 2) + [0, step - 1])  # [.., S, stride, ..]
-        x = x.flatten(d, d + 1).narrow(d, 0, (size - 1) * step + 1)
-    return x
-
-
 def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, groups, dilation):
     name = f"conv_transpose{n}d"
     _check(input, weight, bias, n, groups, name)
     stride, padding, dilation = tuple_of(stride, n), tuple_of(padding, n), tuple_of(dilation, n)
-    extra, kernel = tuple_of(output_padding, n), weight.shape[2:]
+    extra = tuple_of(output_padding, n)
     x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
     if x.size(1) != weight.size(0):
         raise RuntimeError(
@@ -156,13 +104,7 @@ def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, gro
             "output padding must be smaller than either stride or dilation, but got "
             f"output_padding: {list(extra)}, stride: {list(stride)}, dilation: {list(dilation)}"
         )
-    around = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
-    ends = [p for a, e in zip(reversed(around), reversed(extra)) for p in (a, a + e)]
-    x = pad(spread(x, stride), ends)  # [N, C, O + dilation·(K−1)..]
-    # The kernel turned round, with its channels swapped within each group: [C, F/g, K..] → [F, C/g, K..]
-    w = weight.flip(*range(2, 2 + n)).reshape(groups, weight.size(0) // groups, *weight.shape[1:]).transpose(1, 2)
-    w = w.reshape(groups * weight.size(1), weight.size(0) // groups, *kernel)
-    out = _product(x, w, bias, tuple(kernel), (1,) * n, dilation, groups)
+    out = convolution(x, weight, bias, stride, padding, dilation, True, extra, groups)
     return out if input.dim() == n + 2 else out.squeeze(0)
 
 
