@@ -340,13 +340,15 @@ class Lowering(Formats):
         return self._intrinsic("fma", a.type, a, b, c) if a.type in FLOATS else self._add(self._mul(a, b), c)
 
     def _hypot(self, a, b):
-        # scaled by the larger, so that squares neither overflow nor vanish
+        # scaled by the larger, so that squares neither overflow nor vanish; never fused, so that maps and folds agree on the last bit of |z|
+        fast, self.fast = self.fast, ""
         a, b = (self._abs(v) for v in self._floats(a, b))
         big, small = self._maximum(a, b), self._minimum(a, b)
         ratio = self.select(self._compare("eq", small, big), self.constant(1, a.type), self._div(small, big))
         root = self.apply("sqrt", self._add(self._mul(ratio, ratio), self.constant(1, a.type)))
         result = self.select(self._compare("eq", big, self.constant(0, a.type)), big, self._mul(big, root))
         infinite = self.apply("or", self._isinf(a), self._isinf(b))
+        self.fast = fast
         return self.select(infinite, self.constant(math.inf, a.type), result)
 
     def _pow(self, x, y):

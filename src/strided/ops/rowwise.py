@@ -139,7 +139,7 @@ def _check_norm(name, x, normalized_shape, *affine):
     if x.ndim < len(shape) or tuple(x.shape[x.ndim - len(shape) :]) != shape:
         stars = "".join(f", {n}" for n in shape)
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{stars}], but got input of size{list(x.shape)}")
-    if not x.dtype.is_floating_point:
+    if not (x.dtype.is_floating_point or x.dtype.is_complex and name == "rms_norm"):
         raise NotImplementedError(f'"{name}" not implemented for \'{x.dtype.scalar_name}\'')
     return tuple(range(x.ndim - len(shape), x.ndim))
 
@@ -237,6 +237,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     """x / sqrt(mean(x²) + eps) * weight over the last dimensions; eps: the dtype's epsilon unless given."""
     dims = _check_norm("rms_norm", input, normalized_shape, ("weight", weight))
     eps = dtypes.finfo(input.dtype.compute).eps if eps is None else float(eps)
+    if input.dtype.is_complex:  # the square is that of the complex number, as in PyTorch
+        out = input * TABLE["rsqrt"].call(TABLE["mean"].call(input * input, dims, True) + eps)
+        return out if weight is None else out * weight
     common = input.dtype if weight is None else dtypes.promote(input.dtype, weight.dtype)
     kinds = common, input.dtype.compute
     if weight is None:

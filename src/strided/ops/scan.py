@@ -150,14 +150,13 @@ def logcumsumexp(input, dim):
 
 
 def _complex_logcumsumexp(x, dim):
-    """By doubling: after step k each place holds the sum over the 2^k places up to it."""
-    narrow, cat, n, step = TABLE["narrow"].call, TABLE["cat"].call, x.shape[dim], 1
+    """One after the other: the imaginary part counts the turns that the sum takes on its way."""
+    rows = TABLE["unbind"].call(x, dim)
     with no_grad():
-        x = TABLE["clone"].call(x)
-        while step < n:
-            joined = TABLE["logaddexp"].call(narrow(x, dim, step, n - step), narrow(x, dim, 0, n - step))
-            x, step = cat([narrow(x, dim, 0, step), joined], dim), 2 * step
-    return x
+        sums = list(rows[:1])
+        for row in rows[1:]:
+            sums.append(TABLE["logaddexp"].call(row, sums[-1]))
+        return TABLE["stack"].call(sums, dim) if sums else TABLE["clone"].call(x)
 
 
 @backward("Logcumsumexp", saved_names=("self", "result"))
