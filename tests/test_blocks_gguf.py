@@ -98,7 +98,7 @@ def test_inspect(path):
     assert (row["dtype"], row["elem_bytes"], row["bytes"], row["shape"]) == ("torch.q8_0", 34 / 32, 204, [2, 96])
     path[0].write_bytes(path[0].read_bytes()[:200])
     code, _, err = run_strided("inspect", path[0])
-    assert code == 1 and "truncated" in err and "Traceback" not in err
+    assert code == 1 and "do not fit" in err and "Traceback" not in err
 
 
 def test_type_that_is_not_read(tmp_path):
@@ -171,7 +171,7 @@ def test_mutated_files():
         read += 1
         for entry in header.entries.values():
             assert 0 <= entry.start <= entry.end <= max(0, len(data) - header.data_start)
-    assert read > 100
+    assert read > 40
 
 
 def smollm2():

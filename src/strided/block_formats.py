@@ -14,6 +14,10 @@ from .dtypes import DType, names
 _D = names()
 
 
+class NotOfBlocks(AttributeError, NotImplementedError):
+    """Something was asked of a block format that only formats of single elements have."""
+
+
 class Part(NamedTuple):
     """One of the tensors of bytes that a block tensor consists of: [*, blocks of a row, `nbytes`]."""
 
@@ -33,6 +37,7 @@ class BlockFormat:
     """
 
     is_floating_point, is_complex, is_signed, kind = True, False, True, "block"  # what a block tensor stands for: real numbers
+    encoding = None  # its bits do not mean one number each
 
     def __init__(self, name: str, element: str, block: int, group: int, scale: str, order: str, parts, fields, *, zero="", bias=0, unit=0, tensor_scale=False, writable=True, doc=""):
         self.name, self.block, self.group, self.order = name, block, group, order
@@ -44,6 +49,11 @@ class BlockFormat:
 
     def __repr__(self):
         return f"torch.{self.name}"
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotOfBlocks(f"{self} is a format of blocks, whose elements have no place of their own ({name}): write x.dequantize() for a tensor of float32")
 
     def __eq__(self, other):
         return isinstance(other, BlockFormat) and other.name == self.name

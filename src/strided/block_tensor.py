@@ -10,14 +10,13 @@ import sys
 from math import prod
 from typing import Any
 
-from . import dtypes, printing
-from .arrays import read_rows
+from . import dtypes
 from .block_formats import BlockFormat, parse
 from .layout import Size, collapse, wrap_dim
 from .tensor import Tensor
 
 
-class NotOfBlocks(AttributeError, NotImplementedError):
+class NotOfBlocks(NotImplementedError):
     """An operator was given a block tensor and works on ordinary ones only."""
 
 
@@ -334,6 +333,9 @@ class BlockTensor(Tensor):
         return f"{name}{self._elements_text(len(name))}{notes})"
 
     def _elements_text(self, indent: int) -> str:
+        from . import printing  # here: it is built on dispatch, which knows block tensors
+        from .arrays import read_rows
+
         source = self.t() if self.turned and self.ndim == 2 else self
         edge = printing.OPTIONS.edgeitems if self.numel() > printing.OPTIONS.threshold else None
         for d in range(source.ndim - 1):

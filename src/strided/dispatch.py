@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import dtypes
+from .block_tensor import BlockTensor
 from .errors import PackedOperand
 from .kernels.native import PlanCache, clear_plans, launch, launch_new
 from .layout import Layout
@@ -61,12 +62,12 @@ class TensorInfo:
 
     def __init__(self, t: Tensor):
         self.storage_id = id(t.mem)
-        spec = getattr(t, "spec", None)
-        if spec is None:  # a block tensor: its bytes are those of all its parts
+        if isinstance(t, BlockTensor):  # its bytes are those of all its parts
             layout = Layout.contiguous(t.shape)
             self.shape, self.strides, self.dtype, self.device = layout.shape, layout.strides, t.dtype, t.device
             self.offset, self.nbytes, self.storage_nbytes, self.requires_grad, self.is_contiguous = 0, t.nbytes, t.nbytes, False, t.is_contiguous()
             return
+        spec = t.spec
         self.shape, self.strides, self.dtype, self.device = spec.shape, spec.strides, spec.dtype, spec.device
         self.offset = t.storage_offset()
         self.nbytes = spec.nbytes
@@ -92,7 +93,7 @@ class Event:
         self.phase = CONTEXT.phase
         memory_in = {id(memory) for memory in before} or {id(t.mem) for t in inputs}
         same = {id(t) for t in inputs}
-        fresh = {id(t.mem): t.mem.nbytes if t.mem.data and hasattr(t, "spec") else t.nbytes for t in outputs if id(t.mem) not in memory_in}
+        fresh = {id(t.mem): t.mem.nbytes if t.mem.data and not isinstance(t, BlockTensor) else t.nbytes for t in outputs if id(t.mem) not in memory_in}
         self.bytes_allocated = sum(fresh.values())
         self.expanded = []
         self.reason = None
@@ -118,7 +119,7 @@ class Event:
 
 def _bytes_touched(t: Tensor) -> int:
     """Distinct bytes behind a tensor: an expanded dimension is read from one place."""
-    if not hasattr(t, "spec"):
+    if isinstance(t, BlockTensor):
         return t.nbytes
     count = 1
     for size, stride in zip(t.spec.shape, t.spec.strides):
@@ -172,8 +173,8 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
     before = [t.mem for t in tensors_in((args, kwargs))] if HOOKS.listeners or context.inference else ()  # a write may give its tensor another storage
     context.depth = 1
     try:
-        for callback in HOOKS.before:
-            callback(entry, args, kwargs)
+        for look in HOOKS.before:
+            look(entry, args, kwargs)
         result = function(*args, **kwargs)
     except PackedOperand as error:
         result = call_unpacked(function, args, kwargs, error)

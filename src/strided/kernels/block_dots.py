@@ -1,8 +1,8 @@
 """A few rows times a matrix of 4-bit elements or bytes in blocks, decoded in registers: Y [m, n] = X [m, k] @ W [n, k]^T (+ bias [n]).
 
 4-bit elements become bytes by one shuffle of a register that holds the table, and bytes are multiplied four at a time by the host's dot-product instruction. For
-that each stretch of X is held in fixed point under one exponent, in two or three signed bytes: 22 bits beside the sign for float32, 14 for 16-bit floats,
-of the largest number of the stretch. Where X holds an infinity or a NaN, the kernel of block_products.py runs instead; so it does on other hosts.
+that each lane's elements of X are held in fixed point under one exponent, in two or three signed bytes: 21 or 22 bits beside the sign for float32, 14 for
+16-bit floats, from the lane's largest number down. Where X holds an infinity or a NaN, the kernel of block_products.py runs instead; so it does on other hosts.
 
 A vector of W holds `width` bytes, each of one or two elements; a lane (i32 or float) has four of these bytes.
 """
@@ -58,7 +58,9 @@ def table(kind: Kind) -> list[int] | None:
 def serves(kind: Kind, m: int, block: int) -> bool:
     """Whether this kernel takes a product: few rows, elements of 4 bits or integers of 8, groups that lie evenly in vectors."""
     d = dots()
-    if d is None or not 1 <= m <= MOST or kind.order not in ("pairs", "halves", "bytes") or kind.order == "bytes" and names()[kind.element].kind == "float":
+    if d is None or not 1 <= m <= MOST or kind.order not in ("pairs", "halves", "bytes"):
+        return False
+    if kind.order == "bytes" and (d.how == "avx2" or names()[kind.element].kind == "float"):  # AVX2's sums of two products hold 16 bits
         return False
     held = d.width * 8 // kind.bits
     return block % 16 == 0 and (held % block == 0 or block % held == 0)
@@ -90,17 +92,17 @@ class _Text:
         self.added = kind.zero != ""  # a group has an addend: its minimum, or its zero point times its scale, negative
         self.attributes = jit.host().attributes + " noinline"
 
-    # ---- sizes of X in scratch: per vector digits, what is taken off in lanes, sums of lanes, exponent ----
+    # ---- X in scratch: for each vector digits, what is taken off, sums, and scales of its lanes ----
 
     @property
     def digit_bytes(self) -> int:
         return self.sides * self.digits * self.d.width
 
     def x_bytes(self, f: Function, vectors) -> str:
-        return f.mul(vectors, self.digit_bytes + 2 * 4 * self.d.lanes + 64)
+        return f.mul(vectors, self.digit_bytes + 3 * 4 * self.d.lanes)
 
     def x_parts(self, f: Function, base, vectors) -> tuple[str, str, str, str]:
-        """Addresses of digits, offsets, sums and scales of one row of X."""
+        """Addresses of digits, offsets, sums and scales of one row of X; all but the digits are vectors of lanes."""
         offsets = f.at("i8", base, f.mul(vectors, self.digit_bytes))
         sums = f.at("i8", offsets, f.mul(vectors, 4 * self.d.lanes))
         return base, offsets, sums, f.at("i8", sums, f.mul(vectors, 4 * self.d.lanes))
@@ -124,26 +126,43 @@ class _Text:
         w, lanes = self.d.width, self.d.lanes
         n = self.held
         digits, offsets, sums, scales = self.x_parts(f, "%base", "%vectors")
+        order = self.order()
+        lane_of = [0] * n
+        for picked in order:
+            for byte, element in enumerate(picked):
+                lane_of[element] = byte // 4
+        bits = (22 if self.sides == 2 else 21) if self.digits == 3 else 14  # sums of a lane fit 32 bits
+
+        def in_lanes(values, combine):
+            """What `combine` makes of the elements of each lane."""
+            total = None
+            for picked in order:
+                for q in range(4):
+                    every = ", ".join(f"i32 {picked[4 * i + q]}" for i in range(lanes))
+                    part = f.op(f"shufflevector <{n} x i32> {values}, <{n} x i32> poison, <{lanes} x i32> <{every}>")
+                    total = part if total is None else combine(total, part)
+            return total
+
         with f.loop(0, "%vectors") as v:
             x = f.load(vector("float", n), f.at("float", "%x", f.mul(v, n)), 4)
             size = f.op(f"and <{n} x i32> {f.op(f'bitcast <{n} x float> {x} to <{n} x i32>')}, {b.const('i32', 0x7FFFFFFF, n)}")
-            top = f.call("i32", f"llvm.vector.reduce.umax.v{n}i32", f"<{n} x i32> {size}")
+            largest = in_lanes(size, lambda one, two: b.both("umax", one, two, lanes))
+            top = f.call("i32", f"llvm.vector.reduce.umax.v{lanes}i32", f"<{lanes} x i32> {largest}")
             with f.when(f.op(f"icmp uge i32 {top}, {0x7F800000}")):
                 f.store("i32", "1", "%wild")
-            bits = (22 if self.sides == 2 else 21) if self.digits == 3 else 14  # sums of a lane fit 32 bits
-            exponent = b.both("smax", f.op(f"lshr i32 {top}, 23"), str(bits), 1)  # of the largest, biased; the scale stays a normal number
-            factor = self._power(f, f.op(f"sub i32 {253 + bits}, {exponent}"))
-            f.store("float", self._power(f, f.op(f"sub i32 {exponent}, {bits - 1}")), f.at("float", scales, v))
-            moved = f.plus("float", n, f.times("float", n, x, f.splat("float", factor, n)), b.real(1.5 * 2.0**23, n))
+            power = lambda biased: f.op(f"bitcast <{lanes} x i32> {f.op(f'shl <{lanes} x i32> {biased}, ' + b.const('i32', 23, lanes))} to <{lanes} x float>")
+            exponent = f.op(f"lshr <{lanes} x i32> {largest}, {b.const('i32', 23, lanes)}")
+            exponent = b.both("smax", exponent, b.const("i32", bits, lanes), lanes)  # of the largest, biased; scales stay normal numbers
+            factor = power(f.op(f"sub <{lanes} x i32> {b.const('i32', 253 + bits, lanes)}, {exponent}"))
+            scale = power(f.op(f"sub <{lanes} x i32> {exponent}, {b.const('i32', bits - 1, lanes)}"))
+            f.store(f"<{lanes} x float>", scale, f.at("float", scales, f.mul(v, lanes)), 4)
+            spread = f.op(f"shufflevector <{lanes} x float> {factor}, <{lanes} x float> poison, <{n} x i32> <" + ", ".join(f"i32 {i}" for i in lane_of) + ">")
+            moved = f.plus("float", n, f.times("float", n, x, spread), b.real(1.5 * 2.0**23, n))
             whole = f.op(f"sub <{n} x i32> {f.op(f'bitcast <{n} x float> {moved} to <{n} x i32>')}, {b.const('i32', _bits(1.5 * 2.0**23), n)}")
-            total = None
-            for side, picked in enumerate(self.order()):
+            total = in_lanes(whole, lambda one, two: f.op(f"add <{lanes} x i32> {one}, {two}"))
+            for side, picked in enumerate(order):
                 mask = ", ".join(f"i32 {i}" for i in picked)
                 rest = f.op(f"shufflevector <{n} x i32> {whole}, <{n} x i32> poison, <{w} x i32> <{mask}>")
-                for q in range(4):  # sums of lanes: four neighbouring bytes on either side
-                    every = ", ".join(f"i32 {4 * i + q}" for i in range(lanes))
-                    part = f.op(f"shufflevector <{w} x i32> {rest}, <{w} x i32> poison, <{lanes} x i32> <{every}>")
-                    total = part if total is None else f.op(f"add <{lanes} x i32> {total}, {part}")
                 for digit in range(self.digits):
                     byte = f.op(f"trunc <{w} x i32> {rest} to <{w} x i8>")
                     f.store(f"<{w} x i8>", byte, f.at("i8", digits, f.add(f.mul(v, self.digit_bytes), (side * self.digits + digit) * w)), 1)
@@ -153,10 +172,6 @@ class _Text:
             f.store(f"<{lanes} x i32>", f.op(f"mul <{lanes} x i32> {total}, {b.const('i32', -self.offset, lanes)}"), f.at("i32", offsets, f.mul(v, lanes)), 4)
             f.store(f"<{lanes} x float>", f.op(f"sitofp <{lanes} x i32> {total} to <{lanes} x float>"), f.at("float", sums, f.mul(v, lanes)), 4)
         return f
-
-    @staticmethod
-    def _power(f: Function, biased) -> str:
-        return f.op(f"bitcast i32 {f.op(f'shl i32 {biased}, 23')} to float")
 
     # ---- scales of W ----
 
@@ -270,7 +285,7 @@ class _Text:
 
         def step(v, totals, rows, load):
             x = [f.load(f"<{w} x i8>", f.at("i8", digits, f.add(f.mul(v, self.digit_bytes), i * w)), 1) for i in range(self.sides * self.digits)]
-            scale = f.splat("float", f.load("float", f.at("float", scales, v)), lanes)
+            scale = f.load(wide, f.at("float", scales, f.mul(v, lanes)), 4)
             start = f.load(i32, f.at("i32", offsets, f.mul(v, lanes)), 4)
             for total, row in zip(totals, rows):
                 sides = self.look_up(f, load(row))

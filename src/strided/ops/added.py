@@ -9,7 +9,7 @@ from math import prod
 from .. import errors
 from ..autograd import backward, no_grad, record, tracking
 from ..autograd.modes import STATE
-from ..block_tensor import BlockTensor
+from ..block_tensor import BlockTensor, NotOfBlocks
 from ..dispatch import HOOKS, PlanCache
 from ..dispatch import run as run_plan
 from ..layout import Layout
@@ -336,7 +336,7 @@ def linear(input, weight, bias=None):
             plan = _LINEAR[input.spec, weight.spec, None]
         else:
             plan = _LINEAR[input.spec, weight.spec, bias.spec]
-    except (KeyError, AttributeError):
+    except (KeyError, AttributeError, NotOfBlocks):
         plan = None  # planned outside: an error there has no KeyError behind it
     if plan is None:
         if isinstance(weight, BlockTensor) or isinstance(input, BlockTensor):

@@ -85,6 +85,8 @@ def cat(tensors, dim=0, *, axis=None):
     try:
         out = _joined(tensors, ("cat", dim), lambda specs: _cat_pieces(specs, dim))
     except NotOfBlocks:
+        out = None
+    if out is None:
         from .blocks.products import cat_blocks
 
         return cat_blocks(tensors, dim)

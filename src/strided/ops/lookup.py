@@ -53,6 +53,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     try:
         out = indexing.get(weight, (0,), (input,), lambda *_: IndexError("index out of range in self"), wrap_negative=False)
     except NotOfBlocks:
+        out = None
+    if out is None:
         from .blocks.products import embedding_of_blocks
 
         return embedding_of_blocks(input, weight)

@@ -9,7 +9,7 @@ from math import prod
 
 from .. import errors
 from ..autograd import backward, no_grad, record, tracking
-from ..block_tensor import BlockTensor
+from ..block_tensor import BlockTensor, NotOfBlocks
 from ..dispatch import HOOKS, PlanCache, launch_new
 from ..dispatch import run as run_plan
 from ..dtypes import complex64, complex128
@@ -236,7 +236,7 @@ def matmul(input, other):
     """
     try:
         plan = _MATMUL[input.spec, other.spec]
-    except (KeyError, AttributeError):
+    except (KeyError, AttributeError, NotOfBlocks):
         plan = None  # planned outside: an error there has no KeyError behind it
     if plan is None:
         if isinstance(input, BlockTensor) or isinstance(other, BlockTensor):

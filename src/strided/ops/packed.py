@@ -78,7 +78,7 @@ def call_unpacked(call: Callable[..., Any], args: tuple, kwargs: dict, error: Ex
     Where an operator is not there for floats below 16 bits at all, it is computed in float32 and rounded to their format.
     """
     if not isinstance(error, PackedOperand):
-        if not any(is_small(t.spec.dtype) for t in dispatch.tensors_in((args, kwargs))):
+        if not any(is_small(t.dtype) for t in dispatch.tensors_in((args, kwargs))):
             raise error
         try:
             return in_float32(call, args, kwargs)

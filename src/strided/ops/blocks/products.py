@@ -16,7 +16,7 @@ from ..table import TABLE
 from .convert import dequantize_blocks
 
 _PLANS = PlanCache()
-SCRATCH = 1 << 20  # elements of a block tensor that are ordinary numbers at one time, at most
+SCRATCH = 1 << 19  # elements of a block tensor that are ordinary numbers at one time, at most
 
 
 @backward("BlockLinear")
