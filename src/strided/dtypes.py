@@ -85,10 +85,9 @@ _ALL: dict[str, DType] = {}
 CODES = {
     name: code
     for code, name in enumerate(
-        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 uint16 uint32 uint64 complex32 complex64 complex128 float8_e4m3fn float8_e5m2 "
-        "float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn_bytes float6_e3m2fn_bytes float4_e2m1fn_bytes".split()
+        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 uint16 uint32 uint64 complex32 complex64 complex128".split()
     )
-}
+}  # floats of a byte or less follow as they are defined
 
 
 def _define(name, abbr, bits, kind, format=None, encoding=None, compute=None):
@@ -112,6 +111,8 @@ def _new(name, abbr, bits, kind, format, encoding, compute):
     dtype.is_signed = kind in ("int", "float", "complex") and (encoding is None or encoding.sign == 1)
     dtype.encoding, dtype._numpy = encoding, None
     dtype.compute = compute or dtype
+    if encoding is not None and bits <= 8 and dtype.itemsize == 1 and (bits == 8 or name.endswith("_bytes")):
+        CODES[name] = len(CODES)
     dtype.code = CODES.get(name, -1)
     dtype.packed, dtype.unpacked, dtype.stored = False, dtype, dtype
     return dtype
