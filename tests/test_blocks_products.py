@@ -67,7 +67,8 @@ def test_dot_kernel_with_large_and_small_numbers(f):
     d = w.dequantize().double()
     for row in range(4):
         got, want = F.linear(x[row], w).double(), x[row].double() @ d.T
-        assert ((got - want).abs() <= 2e-6 * (x[row].double().abs() @ d.T.abs())).all()
+        beside = 8 * x[row].abs().max().item() * d.abs().max().item() * 2.0**-22  # what the largest number's neighbours may lose
+        assert ((got - want).abs() <= 4e-6 * (x[row].double().abs() @ d.T.abs()) + beside).all()
     y = F.linear(x[0].detach().clone()[5:6].expand(1024).contiguous() * 0 + x[0], w)
     assert y.isfinite().all()
 

@@ -125,7 +125,7 @@ def as_blocks(format, elements: Tensor, scales: Tensor | None = None, zeros: Ten
         if not data.ndim or data.shape[-1] % first:
             raise ValueError(f"elements of {format} are [*, blocks, {first}] bytes or rows of a multiple of {first} bytes, but got {list(data.shape)}")
         data = data.view(*data.shape[:-1], data.shape[-1] // first, first)  # [*, blocks, bytes]
-    elif scales is not None and scales.ndim == data.ndim and tuple(scales.shape[:-1]) == tuple(data.shape[:-1]):  # a row of one block
+    elif scales is not None and data.ndim == scales.ndim == 2 and scales.shape[1] == 1 and scales.shape[0] == data.shape[0]:  # rows of one block each
         data = data.view(*data.shape[:-1], 1, first)
     parts = [data]
     for own, given in zip(format.parts[1:], (scales, zeros)):
