@@ -292,3 +292,20 @@ def test_wrong_roundings():
         torch.stochastic_round(x, torch.bfloat16, generator=3)
     with pytest.raises(NotImplementedError, match="real numbers"):
         torch.stochastic_round(torch.ones(2, dtype=torch.complex64), torch.bfloat16)
+
+
+def test_compiled_functions_follow_the_mode():
+    a, b = torch.randn(16, 16), torch.randn(16, 16)
+    product = torch.compile(lambda x, y: (x @ y).relu())
+    assert torch.equal(product(a, b), (a @ b).relu()) and torch.equal(product(a, b), (a @ b).relu())
+    torch.set_float32_matmul_precision("medium")
+    assert torch.equal(product(a, b), (rounded_product_of(a, b)).relu())
+    torch.set_float32_matmul_precision("highest")
+    assert torch.equal(product(a, b), (a @ b).relu())
+
+
+def rounded_product_of(a, b):
+    torch.set_float32_matmul_precision("highest")
+    out = rounded(a, "bfloat16") @ rounded(b, "bfloat16")
+    torch.set_float32_matmul_precision("medium")
+    return out

@@ -18,6 +18,7 @@ from ..autograd.modes import STATE
 from ..autograd.node import Node
 from ..autograd.saved import RELEASED
 from ..dispatch import CONTEXT
+from ..kernels import precision
 from ..kernels.native import get_num_threads, new_storage
 from ..ops import indexing
 from ..ops.elementwise import assign
@@ -118,7 +119,7 @@ def call_key(args, kwargs) -> tuple[tuple | None, list, list]:
     objects: list = []
     try:
         shape = _key_of((args, kwargs) if kwargs else args, leaves, objects)
-        key = shape, STATE.grad_enabled, STATE.inference, CONTEXT.autocast_dtype, dtypes.get_default_dtype(), get_num_threads()
+        key = shape, STATE.grad_enabled, STATE.inference, CONTEXT.autocast_dtype, dtypes.get_default_dtype(), get_num_threads(), precision.mode()
         hash(key)
     except TypeError:
         return None, leaves, objects

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .wording import VERDICTS, bytes_text, flops_text, folded_summary, plural, rounding_text, shape_text, strides_text, verdict_text
+from .wording import VERDICTS, bytes_text, flops_text, folded_summary, harmed, plural, rounding_text, shape_text, strides_text, verdict_text
 
 if TYPE_CHECKING:
     from .trace import Line, Row, Trace
@@ -439,7 +439,7 @@ def _print_totals(console: Any, report: dict[str, Any]) -> None:
 def _print_rounding(console: Any, rounding: dict[str, Any], script: str) -> None:
     said = rounding_text(rounding)
     console.print(f"rounding       {said or 'nothing overflowed, was flushed, or lost more than half of its digits'}" + ("" if said else f" ({rounding.get('checked', 0):,} results checked)"))
-    for line in rounding["lines"]:
+    for line in filter(harmed, rounding["lines"]):
         where = "" if line["file"] == script else f"{line['file']} "
         console.print(f"  {where}line {line['line']}: {rounding_text(line)}", style="red" if any(line.get(k) for k in ("overflowed", "saturated", "lost")) else "yellow")
     if rounding["unchecked"]:

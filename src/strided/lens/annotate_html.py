@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from .annotate import rounding_notes
-from .wording import VERDICTS, bytes_text, flops_text, folded_summary, rounding_text, shape_text, strides_text, verdict_text
+from .wording import VERDICTS, bytes_text, flops_text, folded_summary, harmed, rounding_text, shape_text, strides_text, verdict_text
 
 _STYLE = """
 :root { --ink:#1d2430; --soft:#6a7485; --paper:#fff; --line:#e4e8ee; --card:#f6f8fa; --view:#12805c; --copy:#a65f00; --new:#1f5fbf; --place:#8a3ab9; --bad:#c0262d; }
@@ -117,7 +117,7 @@ def _warnings(totals: dict[str, Any]) -> str:
     items += [
         f'<li class="copy">line {c["line"]}: {escape(c["operator"])}, {bytes_text(c["bytes"])}: {escape(c["why"])}</li>' for c in totals["copies_that_could_be_views"]
     ]
-    items += [f'<li class="bad">{_place(line)}: rounding: {escape(rounding_text(line))}</li>' for line in totals.get("rounding", {}).get("lines", ())]
+    items += [f'<li class="bad">{_place(line)}: rounding: {escape(rounding_text(line))}</li>' for line in filter(harmed, totals.get("rounding", {}).get("lines", ()))]
     return f"<h2>Worth a look</h2><ul>{''.join(items)}</ul>" if items else ""
 
 

@@ -126,6 +126,13 @@ _ROUNDED = {
 }  # fmt: skip
 
 
+def harmed(rounding: dict[str, int]) -> bool:
+    """Whether a line is worth naming: something overflowed, saturated or was flushed, or one result in a hundred lost its digits, was cancelled or absorbed.
+    (Of a large product's elements, some are always near 0.)"""
+    few = rounding.get("checked", 0) / 100
+    return any(rounding.get(kind) for kind in ("overflowed", "saturated", "flushed")) or any(rounding.get(kind, 0) > few for kind in ("lost", "cancelled", "absorbed"))
+
+
 def rounding_text(rounding: dict[str, int]) -> str:
     """What rounding did to some results, or nothing where it did no harm: 2 of 100 overflowed to infinity or NaN, 5 flushed to 0."""
     said = [f"{rounding[kind]:,} {text}" for kind, text in _ROUNDED.items() if rounding.get(kind)]
