@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import strided as torch
+from strided.kernels import native, order
 
 NAN = float("nan")
 
@@ -95,3 +96,23 @@ def test_topk_of_long_rows(shape, dim, largest):
         expected = np.take_along_axis(values, ranked if not largest else values.shape[dim] - 1 - ranked, dim).take(range(20), axis=dim)
         np.testing.assert_array_equal(got.numpy(), expected)
         np.testing.assert_array_equal(np.take_along_axis(values, at.numpy(), dim), got.numpy())
+
+
+def test_which_of_equals():
+    """Selection among equal elements goes as the C++ library's does; rows of up to 16 are sorted by insertion and keep their order."""
+    assert torch.kthvalue(torch.tensor([1, 0, 1, 0, 1]), 2).indices.item() == 3
+    x = torch.tensor([1, 0] * 10)
+    values, indices = torch.topk(x, 12)
+    assert values.tolist() == [1] * 10 + [0] * 2 and len(set(indices.tolist())) == 12 and x[indices].tolist() == values.tolist()
+    assert [t.item() for t in torch.mode(torch.tensor([2, 1, 2, 1]))] == [1, 3]
+
+
+@pytest.mark.parametrize("mode", range(5))
+def test_arranged_rows(mode):
+    """Each way of kernels/order.py puts the fourth least key fourth, lesser ones before it, and carries the positions along."""
+    row = [5, 3, 3, 9, 1, 3, 7, 2]
+    keys, positions = torch.tensor([row] * 2), torch.arange(8).repeat(2, 1).contiguous()
+    native.launch(order.build_order(mode, 2, 8, 4), keys.data_ptr(), positions.data_ptr())
+    got = keys[0].tolist()
+    assert sorted(got[:4]) == [1, 2, 3, 3] and got[3] == 3 and sorted(got) == sorted(row) and keys[1].tolist() == got
+    assert [row[p] for p in positions[0].tolist()] == got

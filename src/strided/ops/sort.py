@@ -1,8 +1,15 @@
-"""Order: sort, argsort, topk, order statistics (median, kthvalue, mode, quantile), unique. NumPy orders; NaN counts as the largest."""
+"""Order: sort, argsort, topk, order statistics (median, kthvalue, mode, quantile), unique. NaN counts as the largest.
+
+Sorts and medians are NumPy's and keep equal elements in their order. Where PyTorch picks among equals by how it goes about it (topk, kthvalue, mode),
+kernels/order.py goes about it in the same way.
+"""
 from __future__ import annotations
 
 from .. import dtypes
 from ..autograd import backward, record, tracking
+from ..dispatch import launch
+from ..kernels import native
+from ..kernels import order as arrangements
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import host
@@ -56,6 +63,23 @@ def _order(a, axis, descending):
     else:
         found = numpy.argsort(_ranks(numpy.ascontiguousarray(a), descending), axis=-1, kind="stable")
     return numpy.moveaxis(found, -1, axis)
+
+
+_ORDERS = native.PlanCache()
+
+
+def _arranged(a, mode, k=1, descending=False):
+    """The positions in each row [.., n] of an array, rearranged by kernels/order.py."""
+    import numpy
+
+    n = a.shape[-1]
+    keys = numpy.ascontiguousarray(_ranks(numpy.ascontiguousarray(a), descending)).astype("uint64")
+    positions = numpy.empty(a.shape, "int64")
+    positions[...] = numpy.arange(n)
+    if a.size:
+        kind = mode, a.size // n, n, k
+        launch(_ORDERS.get(kind) or _ORDERS.put(kind, arrangements.build_order(*kind)), keys.ctypes.data, positions.ctypes.data)
+    return positions
 
 
 def _pick(x, dim, indices, values_array):
@@ -124,25 +148,41 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if input.ndim == 0:
         flat = topk(TABLE["reshape"].call(input, (1,)), k, 0, largest, sorted)
         return TYPES["topk"](tuple(TABLE["reshape"].call(t, ()) if k else t for t in flat))
-    positions = _best(host.wide(input), k, dim, largest)
+    positions = _best(host.wide(input), k, dim, largest, sorted)
     values, indices = _pick(input, dim, positions, _take(input, dim, positions))
     return TYPES["topk"](_recorded(TopkBackward0, input, values, indices, dim))
 
 
-def _best(a, k, axis, largest):
-    """Positions of the k best along an axis, best first, equals by position. Only candidates are sorted, where there are few."""
+def _best(a, k, axis, largest, sorted):
+    """Positions of the k best along an axis, best first, and those that PyTorch takes of equals. Of many numbers only candidates are looked at twice."""
     import numpy
 
-    n = a.shape[axis]
-    if k == 0 or k > n // 4 or a.dtype.kind != "f":
-        return numpy.take(_order(a, axis, largest), range(k), axis=axis)
     a = numpy.moveaxis(a, axis, -1)
+    n = a.shape[-1]
     found = None
-    if a.size <= 32 * n and n >= 64 * k:
-        found = _from_blocks(a, k, largest)
+    if a.size > FEW and 0 < k <= n // 4 and a.dtype.kind == "f":
+        if a.size <= 32 * n and n >= 64 * k:
+            found = _from_blocks(a, k, largest)
+        if found is None:
+            found = _from_partition(a, k, largest)
+        if _has_ties(a, found):
+            found = None
     if found is None:
-        found = _from_partition(a, k, largest)
+        mode = arrangements.TOP if k * 64 <= n else arrangements.SELECT if sorted else arrangements.PART
+        found = _arranged(a, mode, max(k, 1), largest)[..., :k]
     return numpy.moveaxis(found, -1, axis)
+
+
+FEW = 1 << 16  # numbers up to which topk leaves all work to the kernel
+
+
+def _has_ties(a, found):
+    """Whether an element that was found equals another one, or a NaN is among them."""
+    import numpy
+
+    values = numpy.take_along_axis(a, found, -1)
+    last = values[..., -1:]
+    return bool((values[..., 1:] == values[..., :-1]).any() or numpy.isnan(values).any() or (numpy.count_nonzero(a == last, axis=-1) > 1).any())
 
 
 def _from_blocks(a, k, largest, width=32):
@@ -211,12 +251,12 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         return _scalar_pair("kthvalue", input)
     if input.is_meta:
         return _meta_pair("kthvalue", input, dim, keepdim)
-    order = _order(host.wide(input), dim, False)
-    return _select_one("kthvalue", KthvalueBackward0, input, dim, keepdim, numpy.take(order, [k - 1], axis=dim))
+    order = _arranged(numpy.moveaxis(host.wide(input), dim, -1), arrangements.QUICKSELECT, int(k))
+    return _select_one("kthvalue", KthvalueBackward0, input, dim, keepdim, numpy.moveaxis(order[..., k - 1 : k], -1, dim))
 
 
 def _median_positions(a, axis, ignore_nan):
-    """Where the lower median lies; with a NaN, at the first NaN unless they are ignored."""
+    """Where the lower median lies, equals in their order; with a NaN, at the first NaN unless they are ignored."""
     import numpy
 
     order = numpy.argsort(a, axis=axis, kind="stable")
@@ -225,7 +265,10 @@ def _median_positions(a, axis, ignore_nan):
         return numpy.take(order, [(n - 1) // 2], axis=axis)
     nan = numpy.isnan(a).sum(axis=axis, keepdims=True)
     middle = numpy.maximum(n - nan - 1, 0) // 2 if ignore_nan else numpy.where(nan > 0, n - nan, (n - 1) // 2)
-    return numpy.take_along_axis(order, middle, axis)
+    found = numpy.take_along_axis(order, middle, axis)
+    if ignore_nan and (nan == n).any():  # NaN alone: where PyTorch's selection among equals ends
+        found = numpy.where(nan == n, _arranged(numpy.zeros((1, n), "int64"), arrangements.PART)[0, 0], found)
+    return found
 
 
 def _median(name, cls, ignore_nan):
@@ -258,7 +301,7 @@ nanmedian = _median("nanmedian", NanmedianBackward1, True)
 
 @operator("mode", flops=lambda *_: 0)
 def mode(input, dim=-1, keepdim=False):
-    """(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its last position."""
+    """(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its position in the sorted row."""
     import numpy
 
     dim = wrap_dim(dim, input.ndim)
@@ -268,7 +311,7 @@ def mode(input, dim=-1, keepdim=False):
     if input.is_meta:
         return _meta_pair("mode", input, dim, keepdim)
     a = numpy.moveaxis(host.wide(input), dim, -1)
-    order = numpy.argsort(a, axis=-1, kind="stable")
+    order = _arranged(a, arrangements.SORT)
     ranked = numpy.take_along_axis(a, order, -1)
     position = numpy.arange(a.shape[-1])
     new = numpy.ones(ranked.shape, bool)
