@@ -175,8 +175,9 @@ def test_conversions():
         x.cuda()
     with pytest.raises(NotImplementedError, match="^Cannot copy out of meta tensor; no data!"):
         x.to("meta").cpu()
-    with pytest.raises(NotImplementedError, match="Float8_e4m3fn"):
-        x.to(torch.float8_e4m3fn)
+    assert x.to(torch.float8_e4m3fn).tolist() == [-1.75, 0.0, 2.5, 288.0]
+    with pytest.raises(NotImplementedError, match="Float4_e2m1fn_x2"):
+        x.to(torch.float4_e2m1fn_x2)
 
 
 def test_copy_():

@@ -54,7 +54,7 @@ def encode(e: Encoding, x: Value, saturate: bool | None = None) -> Value:
     if e.specials == "negative zero":  # NaN is the code of -0, and zero has no sign
         signed = select(code == 0, 0, _least(code, e.largest_code) | sign)
         beyond = nan if overflow == "saturate" else magnitude > _last_kept(e)  # infinities and NaN, too
-        return select(beyond, e.nan_code, signed).to("i8")
+        return select(beyond, e.sign_bit, signed).to("i8")
     if e.nan_code is None:  # -0, whatever its sign
         return select(nan, e.sign_bit, _least(code, e.largest_code) | sign).to("i8")
     top = e.largest_code if overflow == "saturate" else e.infinity_code if e.infinity_code is not None else e.nan_code
