@@ -98,11 +98,9 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return _call("triu", x, k)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinates of a grid over one-dimensional arrays, in Cartesian ("xy") or matrix ("ij") order."""
-    if not arrays:
-        return []
-    return list(_call("meshgrid", *arrays, indexing=indexing))
+    return tuple(_call("meshgrid", *arrays, indexing=indexing)) if arrays else ()
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:

@@ -149,7 +149,9 @@ bitwise_left_shift, bitwise_right_shift = _shift("bitwise_left_shift"), _shift("
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1; nan where x is."""
+    """-1, 0 or 1, of a complex element x / |x|; nan where x is."""
+    if x.dtype.is_complex:
+        return call("sgn", x)
     out = call("sign", x)
     return call("where", call("isnan", x), x, out) if x.dtype.is_floating_point else out
 

@@ -132,10 +132,10 @@ class _Info:
                 if one not in KINDS:
                     raise ValueError(f"unknown kind of dtype {one!r}: choose from {', '.join(map(repr, KINDS))}")
             names = [name for one in (kind if isinstance(kind, tuple) else (kind,)) for name in KINDS[one]]
-        return {name: dtypes.names()[name] for name in names if name not in _COMPLEX}  # those have a name and no arithmetic
+        return {name: dtypes.names()[name] for name in names}
 
-    def devices(self) -> list[Any]:
-        return [dtypes.CPU, dtypes.META]
+    def devices(self) -> tuple[Any, ...]:
+        return dtypes.CPU, dtypes.META
 
 
 def __array_namespace_info__() -> _Info:

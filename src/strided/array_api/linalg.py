@@ -17,7 +17,7 @@ from .statistical import _wide
 assert _linalg
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv",
+    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv",
     "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
@@ -64,6 +64,11 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 # ---- the extension ---------------------------------------------------------------------------
 
 
+class Eig(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
 class Eigh(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -107,6 +112,15 @@ def det(x: Tensor, /) -> Tensor:
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """The diagonal of the last two dimensions."""
     return call("diagonal", x, offset, -2, -1)
+
+
+def eig(x: Tensor, /) -> Any:
+    """(eigenvalues, eigenvectors) of general matrices, both complex."""
+    return Eig(*_call("eig", x))
+
+
+def eigvals(x: Tensor, /) -> Tensor:
+    return _call("eigvals", x)
 
 
 def eigh(x: Tensor, /) -> Any:

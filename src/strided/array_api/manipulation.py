@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..layout import broadcast_shapes, wrap_dim
+from ..layout import broadcast_shapes as _broadcast_shapes
+from ..layout import wrap_dim
 from ..tensor import Tensor
 from .calls import call
 from .info import of
@@ -15,10 +16,18 @@ def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     return call("broadcast_to", x, tuple(shape))
 
 
-def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that all broadcast to; () for none. Raises ValueError where there is none."""
+    try:
+        return tuple(_broadcast_shapes(*shapes)) if shapes else ()
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
+
+
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """All arrays as views of one shape."""
-    shape = broadcast_shapes(*[x.shape for x in arrays])
-    return [broadcast_to(x, shape) for x in arrays]
+    shape = _broadcast_shapes(*[x.shape for x in arrays])
+    return tuple(broadcast_to(x, shape) for x in arrays)
 
 
 def _alike(arrays: Sequence[Tensor]) -> list[Tensor]:
@@ -44,9 +53,15 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(call("unbind", x, axis))
 
 
-def expand_dims(x: Tensor, /, axis: int) -> Tensor:
-    """A dimension of size 1 at axis. Raises IndexError beyond -x.ndim-1 … x.ndim."""
-    return call("unsqueeze", x, axis)
+def expand_dims(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
+    """Dimensions of size 1 at these places of the result. Raises IndexError for places that it does not have, ValueError for one named twice."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    places = [wrap_dim(d, x.ndim + len(axes)) for d in axes]
+    if len(set(places)) < len(places):
+        raise ValueError(f"expand_dims(): {axes} names a dimension twice")
+    for d in sorted(places):
+        x = call("unsqueeze", x, d)
+    return x
 
 
 def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:

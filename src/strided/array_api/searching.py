@@ -46,7 +46,7 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     return call("where", condition, a, b)
 
 
-def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where the elements of x2 would have to go into the sorted vector x1."""
     if side not in ("left", "right"):
         raise ValueError(f'searchsorted(): side is "left" or "right", not {side!r}')
@@ -80,6 +80,12 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     size = x.shape[axis]
     wrapped = call("where", call("lt", indices, 0), call("add", indices, size), indices)
     return call("take_along_dim", x, wrapped.to(dtypes.int64), axis)
+
+
+def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Tensor:
+    """Whether each element of x1 (an array or a number) is among x2's, or with invert whether it is not."""
+    a, b = pair(x1, x2)
+    return call("isin", a, b, invert=invert)
 
 
 class UniqueAll(NamedTuple):
