@@ -27,6 +27,15 @@ __all__ = [
     "Rprop",
     "lr_scheduler",
     "optimizer",
+    "swa_utils",
 ]
 
-__getattr__ = _missing("torch.optim")
+_absent = _missing("torch.optim")
+
+
+def __getattr__(name):
+    if name == "swa_utils":  # loaded when first named
+        import importlib
+
+        return importlib.import_module(".swa_utils", __name__)
+    return _absent(name)
