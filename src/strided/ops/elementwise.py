@@ -73,6 +73,7 @@ class Pointwise:
         self.rounds = False  # numbers and wider 0-d operands round to a 16-bit common dtype before they are computed with
         self.complexes: tuple[bool, ...] = (False,) * arity  # which operands are complex
         self.twins: dict[tuple[bool, ...], Pointwise] = {}  # by `complexes`
+        self.is_twin = False
         self.complex_function: Callable[..., Any] | None = None  # the expression for complex operands, where that is another one
         self.keeps_real = False  # real operands beside complex ones are used as real numbers, not as complex ones without an imaginary part
 
@@ -97,7 +98,7 @@ class Pointwise:
         if found is None:
             found = _new(type(self))
             found.__dict__.update(self.__dict__)
-            found.complexes = complexes
+            found.complexes, found.is_twin = complexes, True
             if self.complex_function is not None:
                 found.expr, found.gradient = E.trace(self.complex_function, self.arity), None
             found.flops = E.flops(found._in_parts())
@@ -202,9 +203,12 @@ class Pointwise:
         if plan is None:
             operands = tuple([_number(o) for o in operands])
             twin = self.for_operands(operands)
-            if twin is not self:
-                return twin(*operands)
             kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
+            if twin is not self:
+                result = twin(*operands)
+                if (self.node_name is None or twin.result_is_complex()) and (plan := twin.plans.get(kinds)) is not None:
+                    self.plans.put(kinds, plan)  # the next call goes straight through: `record` tells by the result that the twin is meant
+                return result
             try:
                 plan = self.plans.get(kinds) or self.plans.put(kinds, self.plan(operands))
             except PackedOperand as error:
@@ -219,8 +223,11 @@ class Pointwise:
 
         kinds: the spec of a tensor, the type of a number, for each operand.
         """
-        if not out.spec.dtype.is_floating_point and not out.spec.dtype.is_complex:
-            return
+        if not out.spec.dtype.is_floating_point:
+            if not out.spec.dtype.is_complex:
+                return
+            if not self.is_twin and (twin := self.for_operands(operands)) is not self:
+                return twin.record(kinds, operands, out)
         edges = []
         wanted = 0
         for place, (o, kind) in enumerate(zip(operands, kinds)):
@@ -233,8 +240,11 @@ class Pointwise:
 
     def record_two(self, kinds: tuple, a: Tensor, b: Any, out: Tensor) -> None:
         """`record` for a tensor and a second operand."""
-        if not out.spec.dtype.is_floating_point and not out.spec.dtype.is_complex:
-            return
+        if not out.spec.dtype.is_floating_point:
+            if not out.spec.dtype.is_complex:
+                return
+            if not self.is_twin and (twin := self.for_operands((a, b))) is not self:
+                return twin.record_two(kinds, a, b, out)
         if a._base is not None:
             first = gradient_edge(a)
         elif not a._tracked:
@@ -290,12 +300,12 @@ class Pointwise:
         """Writes the result into x, the first operand; history and version follow."""
         check_inplace(x, *others)
         others = tuple(_number(o) for o in others)
-        twin = self.for_operands((x, *others))
-        if twin is not self:
-            return twin.into(x, *others)
         key = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in (x, *others)])
         plan = self.inplace_plans.get(key)
         if plan is None:
+            twin = self.for_operands((x, *others))
+            if twin is not self:
+                return twin.into(x, *others)
             try:
                 plan = self.inplace_plans.put(key, self.plan((x, *others), into=x))
             except PackedOperand as error:
@@ -596,7 +606,10 @@ def _unary(op: Pointwise, entry: Entry):
                 raise _not_a_tensor(entry.name, input)
             spec = input.spec
             if spec.dtype.is_complex or spec.dtype.packed:
-                return op(input)
+                result = op.twins.get((True,), op)(input)
+                if (plan := plans.get((spec,))) is not None:
+                    plans.put(spec, plan)
+                return result
             plan = plans.put(spec, op.plan((input,)))
             if input.spec is not spec:  # another thread gave it other data while the plan was made
                 return call(input)
@@ -639,6 +652,8 @@ def _binary(op: Pointwise, entry: Entry):
             plan = key = None
         if plan is None:
             if key is None:
+                if type(other) is complex and type(input) is Tensor:
+                    return op(input, other)
                 return _mixed(op, entry, input, other)
             signatures.check(entry.name, (input, other))
             first = key[0].dtype
