@@ -37,7 +37,8 @@ CALLS = {
     "linear": lambda t, F, o: F.linear(o["m"], o["m"]), "linear bias": lambda t, F, o: F.linear(o["m"], o["n"].t(), o["m"][:, 0]), "bilinear": lambda t, F, o: F.bilinear(o["m"], o["m"], o["x2"][0, :, :6, :6]),
     "prelu": lambda t, F, o: F.prelu(o["x1"], o["v"][:3]), "sdpa": lambda t, F, o: F.scaled_dot_product_attention(o["b"], o["b"], o["b"]),
     "lstm": lambda t, F, o: t.nn.LSTM(6, 5)(o["b"].float())[0], "gru": lambda t, F, o: t.nn.GRU(6, 5)(o["b"].float())[0], "rnn": lambda t, F, o: t.nn.RNN(6, 5)(o["b"].float())[0],
-    "lstm cell": lambda t, F, o: t.nn.LSTMCell(6, 5)(o["m"].float())[0], "mha": lambda t, F, o: t.nn.MultiheadAttention(6, 2)(o["b"].float(), o["b"].float(), o["b"].float())[0],
+    "lstm two": lambda t, F, o: t.nn.LSTM(6, 5, num_layers=2, bidirectional=True, batch_first=True)(o["b"].float())[1][1], "lstm proj": lambda t, F, o: t.nn.LSTM(6, 5, proj_size=3)(o["b"].float())[1][1],
+    "lstm packed": lambda t, F, o: t.nn.LSTM(6, 5)(t.nn.utils.rnn.pack_padded_sequence(o["b"].float(), [2, 2, 1, 1]))[0].data, "lstm cell": lambda t, F, o: t.nn.LSTMCell(6, 5)(o["m"].float())[0], "mha": lambda t, F, o: t.nn.MultiheadAttention(6, 2)(o["b"].float(), o["b"].float(), o["b"].float())[0],
     "cosine_similarity": lambda t, F, o: F.cosine_similarity(o["m"], o["m"]), "mixed mm": lambda t, F, o: o["m"] @ o["mf"].t(), "mixed add": lambda t, F, o: o["m"] + o["mf"],
     # float32
     "avg_pool3d": lambda t, F, o: F.avg_pool3d(o["x3"], 2), "avg_pool2d": lambda t, F, o: F.avg_pool2d(o["x2"], 2), "max_pool3d": lambda t, F, o: F.max_pool3d(o["x3"], 2), "max_pool2d": lambda t, F, o: F.max_pool2d(o["x2"], 2),
@@ -87,8 +88,8 @@ def outcome(t, name, dtype, region):
             return type(error)
 
 
-# Outside PyTorch's lists, where this package computes in float32 what PyTorch makes of other operators; and LSTM, whose 16-bit form is oneDNN's.
-OTHERS = ("pinv", "matrix_exp", "lstm")
+# Outside PyTorch's lists, where this package computes in float32 what PyTorch makes of other operators.
+OTHERS = ("pinv", "matrix_exp")
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in OTHERS])

@@ -37,6 +37,8 @@ table { border-collapse:collapse; width:100% } td,th { text-align:left; padding:
 @media (max-width:760px) { body { padding:10px } .row { grid-template-columns:minmax(0,1fr) } .hit .notes { padding-left:3em; padding-bottom:4px } .row:not(.hit) .notes { display:none } }
 """
 
+_ROUNDING_LEGEND = """ Rounding is told from a second run of each operator in float64. Cancelled: a sum so small against its terms that half of its digits are
+their rounding. Absorbed: a term that changed nothing."""
 _ROUNDING_CLASS = {"dim": "soft", "red": "bad", "yellow": "copy"}
 _CLASS = {"view": "view", "copy": "copy", "new": "new", "in place": "place"}
 
@@ -63,10 +65,10 @@ def page(report: dict[str, Any]) -> str:
 <title>{title}, annotated</title><style>{_STYLE}</style></head><body>
 <h1>{title}</h1>
 <div class="cards">{cards}</div>
-{_warnings(totals)}
+{_warnings(totals, report["script"])}
 <p class="legend"><span class="tag view">view</span> the same memory walked differently · <span class="tag copy">copy</span> the same values in fresh memory ·
 <span class="tag new">new</span> computed values · <span class="tag place">in place</span> written into memory that was there. Strides are in elements.
-The bar under a line is its share of the FLOPs.</p>
+The bar under a line is its share of the FLOPs.{_ROUNDING_LEGEND if "rounding" in totals else ""}</p>
 <div>{rows}</div>
 {_tables(totals)}
 </body></html>
@@ -112,17 +114,17 @@ def _note(o: dict[str, Any]) -> str:
     return f'<div class="note">{" ".join(parts)}{extra}</div>'
 
 
-def _warnings(totals: dict[str, Any]) -> str:
+def _warnings(totals: dict[str, Any], script: str) -> str:
     items = [f'<li class="bad">line {s["line"]}: {escape(s["what"])}</li>' for s in totals["suspicious"]]
     items += [
         f'<li class="copy">line {c["line"]}: {escape(c["operator"])}, {bytes_text(c["bytes"])}: {escape(c["why"])}</li>' for c in totals["copies_that_could_be_views"]
     ]
-    items += [f'<li class="bad">{_place(line)}: rounding: {escape(rounding_text(line))}</li>' for line in filter(harmed, totals.get("rounding", {}).get("lines", ()))]
+    items += [f'<li class="bad">{_place(line, script)}: rounding: {escape(rounding_text(line))}</li>' for line in filter(harmed, totals.get("rounding", {}).get("lines", ()))]
     return f"<h2>Worth a look</h2><ul>{''.join(items)}</ul>" if items else ""
 
 
-def _place(line: dict[str, Any]) -> str:
-    return f'line {line["line"]} of {escape(line["file"])}'
+def _place(line: dict[str, Any], script: str) -> str:
+    return f'line {line["line"]}' + ("" if line["file"] == script else f' of {escape(line["file"])}')
 
 
 def _tables(totals: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ import numbers
 import warnings
 
 from ... import ops
-from ...amp import is_autocast_enabled
+from ...amp import get_autocast_dtype, is_autocast_enabled
 from .. import functional as F
 from .. import init
 from ..module import Module
@@ -140,6 +140,8 @@ class RNNBase(Module):
             x = x.transpose(0, 1)  # [L, N, in]
         self._check_input(x)
         hidden = self._initial(x, hx, batched)
+        if self.states > 1 and not self.proj_size and is_autocast_enabled():  # autocast's list has the LSTM as a whole, of other networks the products alone
+            hidden = tuple(h.to(get_autocast_dtype()) for h in hidden)
         x, last = self._run(x, hidden, None)
         if not batched:
             return x.squeeze(1), self._pack(tuple(s.squeeze(1) for s in last))
