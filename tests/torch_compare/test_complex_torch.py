@@ -144,7 +144,7 @@ def test_second_derivatives(case):
         if isinstance(total, float):
             return
         leaves = [values[name] for name in DATA]
-        first = [g for g in lib.autograd.grad(total, leaves, create_graph=True, allow_unused=True)]
+        first = list(lib.autograd.grad(total, leaves, create_graph=True, allow_unused=True))
         second = loss([g for g in first if g is not None])
         found.append([first, [] if isinstance(second, float) else lib.autograd.grad(second, leaves, allow_unused=True)])
     for mine, other in zip(*found):

@@ -1,6 +1,7 @@
 """Derivatives of scalar expressions, as expressions: reverse mode over the graph, one rule an operation.
 
-Holds the rules, which are the same for complex numbers where a function is holomorphic, and PyTorch's conventions at kinks: sign(0) = 0 for abs, ties of maximum and minimum share, clamp passes at its bounds, relu is 0 at 0.
+Holds the rules, which serve complex numbers, too, where a function is holomorphic, and PyTorch's conventions at kinks:
+sign(0) = 0 for abs, ties of maximum and minimum share, clamp passes at its bounds, relu is 0 at 0.
 Does not know tensors: summing over broadcast dimensions is the operators' business.
 """
 from __future__ import annotations

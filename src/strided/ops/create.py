@@ -273,7 +273,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_g
 # ---- ranges ---------------------------------------------------------------------------------------------------------------------
 
 
-def plain(value: Any) -> int | float:
+def plain(value: Any) -> Any:
     """A Python number from a number or a tensor of one element."""
     if isinstance(value, Tensor):
         return value.item()

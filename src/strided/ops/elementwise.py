@@ -15,8 +15,8 @@ from ..autograd.graph import accumulator, gradient_edge, next_sequence
 from ..autograd.modes import STATE
 from ..autograd.saved import attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
-from ..kernels import complex as complex_rules
 from ..errors import PackedOperand
+from ..kernels import complex as complex_rules
 from ..kernels import expr as E
 from ..kernels.derivative import conj
 from ..kernels.index import build_copy

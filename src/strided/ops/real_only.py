@@ -19,7 +19,7 @@ _SENTENCES: dict[str, tuple[type[Exception], str]] = {}
 
 
 def _say(sentence: str, names: str, error: type[Exception] = NotImplementedError) -> None:
-    _SENTENCES.update({name: (error, sentence) for name in names.split()})
+    _SENTENCES.update(dict.fromkeys(names.split(), (error, sentence)))
 
 
 _say("{name} is not supported for complex inputs", "ceil floor trunc")

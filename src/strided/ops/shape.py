@@ -16,8 +16,8 @@ from ..layout import broadcast_shapes as _common_shape
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import copies, partviews, rearrange, twins, views, writes  # noqa: F401
-from .table import TABLE, operator
 from .complexlike import imag, real
+from .table import TABLE, operator
 from .views import check_tensor, expand, integers, permute, transpose, unsqueeze, view
 
 # Plain functions and names that the package's top level takes from here, beside the operators.
