@@ -319,8 +319,9 @@ def test_where_and_masked_fill():
     assert x.masked_fill(mask, 9).tolist() == [9, 2, 9]
     with pytest.raises(RuntimeError, match="masked_fill_ only supports boolean masks"):
         x.masked_fill(st.tensor([1, 0, 1]), 9)
+    assert x.masked_fill(mask, 0.5).tolist() == [0, 2, 0]
     with pytest.raises(RuntimeError, match="without overflow"):
-        x.masked_fill(mask, 0.5)
+        x.to(st.uint8).masked_fill(mask, 300)
 
 
 def test_blends():

@@ -11,6 +11,7 @@ from .. import dtypes
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..kernels import expr as E
 from ..tensor import Tensor
+from . import signatures
 from .elementwise import Pointwise, pointwise, with_flops
 from .table import TABLE, Entry, operator
 
@@ -159,14 +160,14 @@ def _scaled(name: str, op: Pointwise):
     def call(input, other, *, alpha=1, out=None):
         if alpha == 1:
             return fast(input, other) if out is None else fast(input, other, out=out)
-        _check_alpha(input, other, alpha)
+        alpha = _check_alpha(input, other, alpha)
         result = op(*_as_operands(input, other), alpha)
         return result if out is None else _write(name, out, result)
 
     def inplace(input, other, *, alpha=1):
         if alpha == 1:
             return fast_(input, other)
-        _check_alpha(input, other, alpha)
+        alpha = _check_alpha(input, other, alpha)
         if HOOKS.active and not CONTEXT.depth:
             return hooked_call(into, op.into, (input, other, alpha), {})
         return op.into(input, other, alpha)
@@ -182,6 +183,7 @@ def _check_alpha(input, other, alpha):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, bool) and common is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    return bool(alpha) if common is dtypes.bool_ else alpha
 
 
 def _as_operands(*operands):
@@ -438,28 +440,24 @@ def _mask(mask):
 
 
 def _fill_value(input, value):
+    from .writes import number_for
+
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-        if not dtypes.can_cast(value.dtype, input.dtype):
-            raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.scalar_name.lower())} without overflow")
-        return value if value.dtype is input.dtype else TABLE["to"].call(value, input.dtype)
-    if isinstance(value, complex) and not input.dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.scalar_name.lower())} without overflow")
-    (value,) = _as_operands(value)
-    if isinstance(value, float) and not (input.dtype.is_floating_point or input.dtype.is_complex):
-        if value != int(value) if math.isfinite(value) else True:
-            raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} without overflow")
-        return int(value)
-    return bool(value) if input.dtype is dtypes.bool_ else value
-
-
-_C_NAMES = {"int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}
+        if value.dtype is input.dtype:
+            return value
+        if not value.is_meta:
+            number_for(input.dtype, value.item())  # raises where it does not fit
+        return TABLE["to"].call(value, input.dtype)
+    return number_for(input.dtype, *_as_operands(value))
 
 
 @operator("clamp", aliases=("clip",), flops=lambda args, kwargs, result: 0, out=True)
 def clamp(input, min=None, max=None):
     """input limited to [min, max]; either bound may be a number, a tensor or None. Raises RuntimeError when both are None."""
+    if not isinstance(input, Tensor):
+        raise signatures.no_overload("clamp", (input, min, max), ("Tensor input, Tensor min, Tensor max", "Tensor input, Number min, Number max"))
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if min is None:
@@ -472,6 +470,8 @@ def clamp(input, min=None, max=None):
 @operator("clamp_", aliases=("clip_",))
 def clamp_(input, min=None, max=None):
     """In-place form of `clamp`."""
+    if not isinstance(input, Tensor):
+        raise signatures.no_overload("clamp", (input, min, max), ("Tensor input, Tensor min, Tensor max", "Tensor input, Number min, Number max"))
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if min is None:
@@ -493,19 +493,32 @@ def clamp_max(input, max):
 
 @operator("lerp", inplace=True, out=True, flops=with_flops(_lerp))
 def lerp(input, end, weight):
-    """input + weight * (end - input); weight a number or a tensor."""
+    """input + weight * (end - input); weight a number or a tensor. RuntimeError where the tensors' dtypes differ."""
+    if not isinstance(end, Tensor) or not isinstance(input, Tensor):
+        raise signatures.no_overload("lerp", (input, end, weight), ("Tensor input, Tensor end, Tensor weight", "Tensor input, Tensor end, Number weight"))
+    for name, given in (("end", end), ("weight", weight)):
+        if isinstance(given, Tensor) and given.dtype is not input.dtype and not (name == "weight" and not given.ndim):
+            raise RuntimeError(f"expected dtype {input.dtype.scalar_name.lower()} for `{name}` but got dtype {given.dtype.scalar_name.lower()}\n  Convert it: .to({input.dtype}).")
     return _lerp(input, end, *_as_operands(weight))
+
+
+def _need_tensors(name, *operands):
+    for place, (argument, operand) in enumerate(zip(("input", "tensor1", "tensor2"), operands), 1):
+        if not isinstance(operand, Tensor):
+            raise TypeError(f"{name}(): argument '{argument}' (position {place}) must be Tensor, not {type(operand).__name__}")
 
 
 @operator("addcmul", inplace=True, out=True, flops=with_flops(_addcmul))
 def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
+    _need_tensors("addcmul", input, tensor1, tensor2)
     return _addcmul(input, tensor1, tensor2, *_as_operands(value))
 
 
 @operator("addcdiv", inplace=True, out=True, flops=with_flops(_addcdiv))
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2."""
+    _need_tensors("addcdiv", input, tensor1, tensor2)
     if dtypes.result_type(input, tensor1, tensor2).kind not in ("float", "complex"):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and tensor2. "

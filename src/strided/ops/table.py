@@ -82,6 +82,8 @@ def operator(
                     return fn(*args, **kwargs)
                 except NotImplementedError as error:
                     return dispatch.call_unpacked(fn, args, kwargs, error)
+                except AttributeError as error:
+                    raise wrong_kind(name, fn, args, kwargs, error) from None
 
         else:
 
@@ -93,6 +95,8 @@ def operator(
                     return fn(*args, **kwargs)
                 except NotImplementedError as error:
                     return dispatch.call_unpacked(fn, args, kwargs, error)
+                except AttributeError as error:
+                    raise wrong_kind(name, fn, args, kwargs, error) from None
 
         call.__name__ = call.__qualname__ = name
         entry.call = call
@@ -102,6 +106,18 @@ def operator(
         return call
 
     return register
+
+
+def wrong_kind(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict, error: AttributeError) -> Exception:
+    """The TypeError for an argument that was taken for a tensor and is none; the AttributeError itself where it comes from elsewhere."""
+    given = [(name, value) for name, value in zip(fn.__code__.co_varnames, args)] + list(kwargs.items())
+    for place, (argument, value) in enumerate(given, 1):
+        if value is error.obj and not isinstance(value, Tensor):
+            return TypeError(f"{name}(): argument '{argument}' (position {place}) must be Tensor, not {type(value).__name__}")
+        if isinstance(value, (tuple, list)) and any(item is error.obj and not isinstance(item, Tensor) for item in value):
+            found = next(number for number, item in enumerate(value) if item is error.obj)
+            return TypeError(f"expected Tensor as element {found} in argument {place - 1}, but got {type(error.obj).__name__}")
+    return error
 
 
 def add_inplace(entry: Entry, fn: Callable[..., Any]) -> None:
@@ -121,6 +137,8 @@ def add_inplace(entry: Entry, fn: Callable[..., Any]) -> None:
             return into(input, *args, **kwargs)
         except PackedOperand as error:
             return dispatch.call_unpacked(into, (input, *args), kwargs, error)
+        except AttributeError as error:
+            raise wrong_kind(name, fn, (input, *args), kwargs, error) from None
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = inner.doc
@@ -193,6 +211,9 @@ def _out_entry(name: str) -> Entry:
 
 def _write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     outs = out if isinstance(out, (tuple, list)) else (out,)
+    for t in outs:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}")
     for t in (*outs, *dispatch.tensors_in((args, kwargs))):
         if t._tracked and _grad_enabled():
             raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")

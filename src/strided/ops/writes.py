@@ -36,6 +36,8 @@ def CopyBackwards(node, g):
 @operator("copy_", function=False, moves=True)
 def copy_(input, src, non_blocking=False):
     """Writes the values of `src`, broadcast and converted, into this tensor, and returns it."""
+    if isinstance(src, (bool, int, float, complex)):
+        src = TABLE["tensor"].call(src, dtype={bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}.get(type(src), dtypes.complex128))
     check_tensor("copy_", src, "other")
     if src is input:
         return input
