@@ -196,7 +196,7 @@ def test_lent_memory_at_the_end_of_the_interpreter():
 
 def test_namespace():
     x = torch.ones(2)
-    assert x.__array_namespace__() is xp and x.__array_namespace__(api_version="2024.12") is xp and xp.__array_api_version__ == "2024.12"
+    assert x.__array_namespace__() is xp and x.__array_namespace__(api_version="2024.12") is xp and xp.__array_api_version__ == "2025.12"
     with pytest.raises(ValueError, match="1999.01"):
         x.__array_namespace__(api_version="1999.01")
     info = xp.__array_namespace_info__()
@@ -218,6 +218,32 @@ def test_namespace_promotes_as_the_standard_says():
     assert xp.can_cast(xp.int8, xp.int16) and xp.can_cast(xp.uint8, xp.int16) and not xp.can_cast(xp.int16, xp.int8) and not xp.can_cast(xp.int8, xp.float32)
     assert xp.isdtype(xp.float32, ("integral", "real floating")) and not xp.isdtype(xp.bool, "numeric")
     assert xp.finfo(xp.float32).dtype is xp.float32 and xp.finfo(xp.ones(1)).bits == 32 and xp.iinfo(xp.uint8).max == 255
+
+
+def test_namespace_of_complex_arrays():
+    z = xp.asarray([3 + 4j, 0j])
+    assert z.dtype is xp.complex64 and xp.abs(z).tolist() == [5, 0] and xp.conj(z).tolist() == [3 - 4j, 0] and xp.sign(z).tolist() == pytest.approx([0.6 + 0.8j, 0])
+    assert xp.real(z).tolist() == [3, 0] and xp.imag(z).tolist() == [4, 0] and xp.result_type(xp.complex64, xp.float64) is xp.complex128
+    assert list(xp.__array_namespace_info__().dtypes(kind="complex floating")) == ["complex64", "complex128"]
+    assert xp.vecdot(z, xp.asarray([1j, 1])).item() == 4 + 3j and xp.linalg.vector_norm(z).item() == 5
+    assert xp.fft.fft(xp.asarray([1.0, 0, 0, 0])).tolist() == [1, 1, 1, 1] and xp.fft.irfftn(xp.fft.rfftn(xp.ones((2, 3))), s=(2, 3)).shape == (2, 3)
+    assert xp.fft.fftfreq(4, d=0.5).tolist() == [0, 0.5, -1, -0.5] and xp.fft.fftshift(xp.arange(4), axes=0).tolist() == [2, 3, 0, 1]
+    found = xp.linalg.eig(xp.asarray([[0.0, 1.0], [-1.0, 0.0]]))
+    assert sorted(found.eigenvalues.imag.tolist()) == pytest.approx([-1, 1]) and xp.linalg.eigvals(xp.eye(2)).tolist() == [1, 1]
+
+
+def test_namespace_of_2025():
+    assert xp.broadcast_shapes((2, 1), (3,)) == (2, 3) and xp.broadcast_shapes() == ()
+    with pytest.raises(ValueError):
+        xp.broadcast_shapes((2,), (3,))
+    assert xp.isin(xp.asarray([1, 2, 3]), xp.asarray([2])).tolist() == [False, True, False] and xp.isin(xp.asarray([1, 2]), 2, invert=True).tolist() == [True, False]
+    x = xp.ones((2, 3))
+    assert xp.expand_dims(x, (0, -1)).shape == (1, 2, 3, 1) and xp.expand_dims(x, -1).shape == (2, 3, 1)
+    for axis, kind in (((0, 0), ValueError), ((5,), IndexError)):
+        with pytest.raises(kind):
+            xp.expand_dims(x, axis)
+    assert xp.searchsorted(xp.asarray([1.0, 2.0]), 1.5).item() == 1
+    assert type(xp.meshgrid(x[0])) is type(xp.broadcast_arrays(x)) is type(xp.__array_namespace_info__().devices()) is tuple
 
 
 def test_namespace_values():
