@@ -6,7 +6,7 @@ times 4-bit elements has a kernel of its own (block_dots.py), which decodes in r
 from __future__ import annotations
 
 from . import block_dots, jit, native
-from .block_casts import FIRST, PARTS, _words, dequantize_row
+from .block_casts import FIRST, PARTS, cast_words, dequantize_row
 from .block_casts import WORDS as CAST_WORDS
 from .block_text import Kind
 from .gemm_text import TYPES, Function, module, vector
@@ -93,7 +93,7 @@ def _tiles() -> Function:
 
 
 def words_of(f: Function) -> dict[str, str]:
-    return {**_words(f), **{name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS) if i >= len(CAST_WORDS)}}
+    return {**cast_words(f), **{name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS) if i >= len(CAST_WORDS)}}
 
 
 def load_x(f: Function, dtype: str, x, w, copy) -> None:

@@ -303,19 +303,19 @@ class BlockText:
         return f.op(f"or {i32} {code}, {sign}")
 
     def encode_integer(self, value, lanes: int, low: int, high: int, zero=None) -> str:
-        """Floats as integers in low…high (i32 lanes), rounded to nearest even, then moved by `zero` (an i32) before they are cut off."""
+        """Floats as integers in low…high (i32 lanes): rounded to nearest even, moved by `zero` (a whole float), cut off. A NaN becomes `low`."""
         f, i32, f32 = self.f, vector("i32", lanes), vector("float", lanes)
-        bound = 2.0**21  # beyond any range here, and within what the next step can hold
-        for how, limit in (("ogt", bound), ("olt", -bound)):
-            value = self.select(f.op(f"fcmp {how} {f32} {value}, {self.real(limit, lanes)}"), self.real(limit, lanes), value, lanes, "float")
         magic = 1.5 * 2.0**23  # its last place is 1: the adder rounds, and the sum's low bits are the integer
+        # Numbers are cut off first, which rounding does not undo: the bounds are integers.
+        for how, limit in (("ogt", low), ("olt", high)):
+            bound = self.real(limit, lanes)
+            if zero is not None:
+                bound = f.op(f"fsub {f32} {bound}, {f.splat('float', zero, lanes)}")
+            value = self.select(f.op(f"fcmp {how} {f32} {value}, {bound}"), value, bound, lanes, "float")
         moved = f.plus("float", lanes, value, self.real(magic, lanes))
-        whole = f.op(f"sub {i32} {f.op(f'bitcast {f32} {moved} to {i32}')}, {self.const('i32', _bits(magic), lanes)}")
         if zero is not None:
-            whole = f.op(f"add {i32} {whole}, {f.splat('i32', zero, lanes)}")
-        for how, limit in (("smax", low), ("smin", high)):
-            whole = self.both(how, whole, self.const("i32", limit, lanes), lanes)
-        return whole
+            moved = f.plus("float", lanes, moved, f.splat("float", zero, lanes))
+        return f.op(f"sub {i32} {f.op(f'bitcast {f32} {moved} to {i32}')}, {self.const('i32', _bits(magic), lanes)}")
 
     def store_codes(self, codes, address) -> None:
         """Writes a span of codes (i32 lanes) into its bytes, for orders in which spans follow one another."""

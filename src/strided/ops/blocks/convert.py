@@ -9,7 +9,9 @@ from ... import dtypes
 from ...block_formats import BlockFormat, grouped_int, parse
 from ...block_tensor import ONE, BlockTensor, check, make
 from ...dispatch import PlanCache, launch, run
-from ...kernels.block_casts import FLOATS, RULES, build_dequantize, build_quantize
+from ...kernels.block_casts import FLOATS, build_dequantize
+from ...kernels.block_quantize import RULES, build_largest, build_quantize
+from ...kernels.native import parts_for
 from ...layout import Layout, collapse
 from ...tensor import Spec, Tensor, empty
 
@@ -99,9 +101,11 @@ def _tensor_scale(x: Tensor, given) -> Tensor:
         return ONE.new_full((), value)
     if x.is_meta or not x.numel():
         return ONE.new_full((), 1.0)
-    with_gradients_off = x.detach()
-    size = with_gradients_off.abs().float()
-    largest = size.masked_fill(size.isfinite().logical_not(), 0.0).amax()
+    x = x.detach().contiguous()
+    parts = parts_for(x.numel(), 1 << 16)
+    bits = empty((parts,), dtypes.int32, x.device)
+    launch(build_largest(x.dtype, x.numel(), parts), bits.ptr, x.ptr)
+    largest = bits.view(dtypes.float32).amax()
     return (largest / (448.0 * 6.0)).reshape(())
 
 
