@@ -157,3 +157,32 @@ def test_a_cast_made_without_grad_does_not_cost_the_gradient():
         loss = layer(x).sum()
     loss.backward()
     assert layer.weight.grad.tolist() == [[2, 2, 2]]
+
+
+def test_lists_beyond_products_and_losses():
+    m, wide = torch.randn(4, 6), torch.randn(4, 6)
+    with autocast("cpu", dtype=torch.bfloat16):
+        low = m.bfloat16()
+        assert torch.linalg.vecdot(m, m).dtype == torch.inner(m, m).dtype == torch.tensordot(m, m.t(), 1).dtype == torch.linalg.multi_dot([m, m.t(), m]).dtype == torch.bfloat16
+        assert F.prelu(m, torch.tensor([0.1])).dtype == torch.bfloat16
+        assert torch.trace(low).dtype == torch.cdist(low, low).dtype == torch.prod(low).dtype == torch.float32
+        assert F.pad(low[None], (1, 1), "reflect").dtype == F.pad(low[None], (1, 1), "replicate").dtype == torch.float32
+        assert F.pad(low[None], (1, 1), "circular").dtype == F.pad(low, (1, 1)).dtype == torch.bfloat16
+        assert F.max_pool3d(low[None, None, None], 1).dtype == F.adaptive_avg_pool3d(low[None, None, None], 1).dtype == torch.float32
+        assert torch.index_copy(low, 0, torch.tensor([1]), wide[:1]).dtype == torch.float32
+        assert torch.linalg.norm(low).dtype == torch.bfloat16 and torch.linalg.matrix_norm(low, "nuc").dtype == torch.float32
+        assert torch.matrix_power(m @ m.t(), 2).dtype == torch.bfloat16
+        assert F.bilinear(m, m, torch.randn(3, 6, 6)).dtype == torch.float32
+        out, (h, c) = nn.LSTM(6, 5)(m[None])
+        assert out.dtype == h.dtype == c.dtype == torch.bfloat16
+        assert nn.GRU(6, 5)(m[None])[0].dtype == torch.float32
+
+
+def test_cuda_names_take_their_own_arguments():
+    with pytest.warns(UserWarning, match="CUDA is not available"), pytest.warns(FutureWarning, match="torch.cuda.amp.GradScaler"):
+        scaler = torch.cuda.amp.GradScaler(2.0**10)
+    assert not scaler.is_enabled()
+    with pytest.warns(UserWarning, match="CUDA is not available"), pytest.warns(FutureWarning, match="torch.cuda.amp.autocast"):
+        region = torch.cuda.amp.autocast()
+    with region:
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32

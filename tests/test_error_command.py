@@ -93,6 +93,7 @@ def files(tmp_path):
     save_file(tensors, str(tmp_path / "model.safetensors"))
     strided.save({"model": {"a.weight": tensors["a.weight"], "a.bias": tensors["a.bias"]}, "step": 3, "list": [strided.ones(2)]}, str(tmp_path / "weights.pt"))
     strided.save(tensors["a.weight"], str(tmp_path / "one.pt"))
+    strided.save({"embed": tensors["a.weight"], "head": tensors["a.weight"], "part": tensors["a.weight"][:2]}, str(tmp_path / "tied.pth"))
     return tmp_path
 
 
@@ -106,6 +107,7 @@ def test_files_and_folders(files):
     for first, second in zip(report["tensors"], archive["tensors"]):
         assert first["formats"] == second["formats"]
     assert E.error(str(files / "one.pt"), ["mxfp4"])["tensors"][0]["formats"] == {"mxfp4": report["tensors"][0]["formats"]["mxfp4"]}
+    assert [row["name"] for row in E.error(str(files / "tied.pth"), ["mxfp4"])["tensors"]] == ["embed", "part"]
     assert E.error(str(files), ["mxfp4"])["elements"] == 264  # the folder's safetensors file
     assert [r["name"] for r in E.error(str(files), ["mxfp4"], only="bias$")["tensors"]] == ["a.bias"]
     whole, parts = report["formats"]["mxfp4"], [row["formats"]["mxfp4"] for row in report["tensors"]]
@@ -161,3 +163,22 @@ def test_a_model_in_use():
 def test_a_square_root_of_nothing_is_nothing():
     assert E._square_sum(strided.zeros(3), 0.0) == 0.0 and E._square_sum(strided.tensor([3.0, 4.0]), 4.0) == 25.0
     assert Fraction(E._square_sum(strided.tensor([2.0**-100]), 2.0**-100)) == Fraction(1, 1 << 200)
+
+
+def test_gguf_files_are_measured_against_the_numbers_they_hold(tmp_path):
+    from test_blocks_gguf import gguf_bytes
+
+    numpy = pytest.importorskip("numpy")
+    rng = numpy.random.default_rng(0)
+    blocks = numpy.zeros((6, 34), numpy.uint8)  # Q8_0: a float16 scale, 32 bytes
+    blocks[:, :2] = numpy.array([0.01] * 6, numpy.float16).reshape(6, 1).view(numpy.uint8)
+    codes = rng.integers(-127, 128, (6, 32)).astype(numpy.int8)
+    blocks[:, 2:] = codes.view(numpy.uint8)
+    plain = rng.standard_normal(32).astype(numpy.float32)
+    (tmp_path / "m.gguf").write_bytes(gguf_bytes([("w", (3, 64), 8, blocks.tobytes()), ("n", (32,), 0, plain.tobytes())]))
+    report = E.error(str(tmp_path), ["bfloat16", "int8_g32"])
+    rows = {row["name"]: row for row in report["tensors"]}
+    assert report["stored"] == {"q8_0": 192, "float32": 32} and rows["w"]["shape"] == [3, 64]
+    values = (codes.astype(numpy.float64) * float(numpy.float16(0.01))).reshape(3, 64)
+    assert rows["w"]["formats"]["bfloat16"]["mse"] == pytest.approx(float(by_hand(values.ravel().tolist(), "bfloat16")[0]) / 192, rel=1e-5)
+    assert rows["n"]["formats"]["bfloat16"]["mse"] == pytest.approx(float(by_hand(plain.tolist(), "bfloat16")[0]) / 32, rel=1e-5)

@@ -255,7 +255,12 @@ def _of_gguf(path: str) -> Iterator[tuple[str, str, Any]]:
 def _of_archive(path: str) -> Iterator[tuple[str, str, Any]]:
     from ..io.serialization import load
 
+    seen: set[tuple] = set()
     for name, tensor in _walk(load(path, map_location="cpu", mmap=True), ""):
+        place = tensor.data_ptr(), tuple(tensor.shape), tensor.dtype
+        if tensor.numel() and place in seen:
+            continue  # tied: measured once
+        seen.add(place)
         yield name, tensor.dtype.name, lambda tensor=tensor: tensor
 
 

@@ -124,6 +124,11 @@ def scalar_format(name: str) -> Scalar:
     wanted = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "tfloat32": "tf32"}.get(wanted, wanted)
     found = scalar_formats().get(wanted)
     if found is None:
+        from ..block_formats import NAMES, parse
+
+        if wanted in NAMES:
+            form = parse(wanted)
+            raise ValueError(f"{name} is a block format: {form.group} numbers share a scale ({form.scale.name}), and one alone is a {form.element.name} (--dtype {form.element.name})")
         raise ValueError(unknown("number format", name, list(scalar_formats())))
     return found
 

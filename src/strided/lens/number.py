@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -74,7 +75,7 @@ ulp: the gap between the format's values where the number lies.""",
     if value is not None and chosen.value is not None:
         parser.error(f"two numbers, {chosen.value} and {value}: give one")
     value = chosen.value if value is None else value
-    style = _Style(sys.stdout.isatty() and not chosen.json)
+    style = _Style(sys.stdout.isatty() and "NO_COLOR" not in os.environ)
     if chosen.table:
         if value is not None:
             parser.error("--table shows the formats themselves: leave the number out")

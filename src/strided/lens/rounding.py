@@ -18,6 +18,7 @@ are views, plain copies, integers, complex numbers, and operators that draw rand
 from __future__ import annotations
 
 import math
+import threading
 from collections import Counter
 from typing import Any
 
@@ -41,26 +42,25 @@ class Rounding:
 
     def __init__(self) -> None:
         self.unchecked: Counter[str] = Counter()  # operators that could not be run again, by name
-        self._kept: dict[int, Tensor] = {}
-        self._drawn: bytes | None = None
+        self._seen = threading.local()  # `kept` and `drawn` of the operator that this thread is about to run
 
     def before(self, entry: Any, args: tuple, kwargs: dict) -> None:
         """Keeps what the operator is about to write over, and where the generator stands."""
-        self._drawn = _generator_state()
-        self._kept = {}
+        self._seen.drawn, self._seen.kept = _generator_state(), {}
         if entry.inplace_form or entry.writes or "out" in kwargs:
             with no_grad():
-                self._kept = {id(t): _wide(t) for t in tensors_in((args, kwargs)) if _is_real(t) and not t.is_meta}
+                self._seen.kept = {id(t): _wide(t) for t in tensors_in((args, kwargs)) if _is_real(t) and not t.is_meta}
 
     def after(self, event: Event) -> Counter[str] | None:
         """How many elements of one operator's results are of each of KINDS, and how many were "checked"."""
-        wide, self._kept = self._kept, {}
+        wide, drawn = self._seen.kept, self._seen.drawn
+        self._seen.kept = {}
         if event.kind in ("view", "create") or event.entry.moves and event.op not in _CASTS and event.op != "copy_":
             return None
         given = [t for t in tensors_in((event.args, event.kwargs)) if _is_real(t)]
         results = tensors_in(event.result) or given  # what returns nothing wrote into its operands
         checked = [t for t in results if _is_real(t) and not isinstance(t, BlockTensor) and t.dtype is not float64 and t.numel()]
-        draws = self._drawn != _generator_state() or any(isinstance(a, Generator) for a in (*event.args, *event.kwargs.values()))
+        draws = drawn != _generator_state() or any(isinstance(a, Generator) for a in (*event.args, *event.kwargs.values()))
         if not given or not checked or draws or any(t.is_meta for t in given) or all(t.dtype is float64 for t in given):
             return None
         try:
