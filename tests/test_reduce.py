@@ -123,3 +123,10 @@ def test_aminmax_of_no_rows_records():
     low, high = torch.aminmax(x, dim=0)
     (low.sum() + high.sum()).backward()
     assert low.shape == (0, 3) and x.grad.shape == (2, 0, 3)
+
+
+@pytest.mark.parametrize("dtype", [st.int8, st.int32, st.int64, st.uint8, st.float32])
+def test_all_and_any_ask_for_non_zero_not_for_common_bits(dtype):
+    x = st.tensor([[1, 2, 4], [2, 4, 0]], dtype=dtype)
+    assert st.all(x, 0).tolist() == [1, 1, 0] and st.all(x, 1).tolist() == [1, 0] and not st.all(x)
+    assert st.any(x, 0).tolist() == [1, 1, 1] and st.all(x[:, :2].t(), 0).tolist() == [1, 1]

@@ -122,8 +122,7 @@ class Accumulator:
         """`old` combined with an element (or a block's result) in accumulator type `type`."""
         b, ir = low.body, IR[type]
         if self.op in ("rany", "rall"):
-            value = low.convert(value, "bool") if value.type != "int32" else value
-            new = b(f"zext i1 {value.text} to i32") if value.type == "bool" else value.text
+            new = b(f"zext i1 {low.convert(value, 'bool').text} to i32")  # a block's result, which is 0 or 1, as well as an int32 element, which need not be
             return b(f"{'or' if self.op == 'rany' else 'and'} i32 {old}, {new}")
         new = low.convert(value, type).text
         if self.op in ("rsum", "rprod"):
