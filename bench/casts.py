@@ -15,11 +15,13 @@ from functools import partial
 import torch
 
 import strided
+from strided import block_formats
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from side_by_side import pair, row
 
 FORMATS = "bfloat16 float16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int8 int4".split()
+BLOCKS = "mxfp4 int4_g128 int8_g128 nvfp4 mxfp6_e2m3 mxfp8_e4m3 mxint8".split()  # blocks under common scales
 
 
 def thread_time(function) -> float:
@@ -36,7 +38,7 @@ def thread_time(function) -> float:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("formats", nargs="*", default=FORMATS)
+    parser.add_argument("formats", nargs="*", default=FORMATS + BLOCKS)
     parser.add_argument("--megabytes", type=int, default=64)
     options = parser.parse_args()
     torch.set_num_threads(2)
@@ -48,9 +50,9 @@ def main():
     speed = 8 * n / copied
     row(f"copy, {options.megabytes} MB of float32", copied, other, f"{speed / 1e9:.1f} GB/s, thread {1e3 * thread_time(x.clone):.2f} ms", unit=1e3, suffix="ms")
     for name in options.formats:
-        dtype = getattr(strided, name)
+        dtype = getattr(strided, name, None) or block_formats.parse(name)
         small = x.to(dtype)
-        peer = getattr(torch, name) if dtype.bits >= 8 else None
+        peer = getattr(torch, name, None) if dtype.bits >= 8 else None
         for label, source, target, other, other_target in (
             (f"float32 -> {name}", x, dtype, theirs, peer),
             (f"{name} -> float32", small, strided.float32, theirs.to(peer) if peer else theirs, torch.float32 if peer else None),
