@@ -13,7 +13,7 @@ from fractions import Fraction as F
 import pytest
 
 from strided.lens.exact import Exact, decimal_text, dyadic_text, hold, neighbours, of_code, parse, scalar_format, scalar_formats, short_text
-from strided.lens.number import block_rows, decimal_digits, in_use, number, table_rows
+from strided.lens.number import block_rows, decimal_digits, exactly, in_use, number, table_rows
 from support import run_strided
 
 
@@ -225,3 +225,24 @@ def test_the_documentation_shows_what_the_command_prints():
     root = pathlib.Path(__file__).parent.parent
     done = subprocess.run([sys.executable, str(root / "tools" / "rounding.py"), "--check"], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
     assert done.returncode == 0, "docs/rounding.md is not current: python tools/rounding.py\n" + done.stderr
+
+
+@pytest.mark.parametrize("name", [n for n in in_use() if scalar_format(n).storage and n != "float64"])
+def test_the_command_says_what_a_cast_does(name):
+    import strided
+
+    form, dtype = scalar_format(name), getattr(strided, name)
+    specials = [] if form.is_integer else [float("inf"), float("-inf"), float("nan")]
+    top, low = min(float(form.largest), 3e38), float(form.smallest)
+    given = [0.0, -0.0, 1.0, -1.0, 0.1, -0.3, 2.5, -3.5, 7.0, 100.7, -200.2, 300.0, 1e5, -7e4, low, low / 2, low * 0.75, low * 1.5, top, -top, top * 1.01, top * 1.1, *specials]
+    if form.is_integer:
+        given = [v for v in given if abs(v) < 2**31]
+    x = strided.tensor(given, dtype=strided.float32)
+    y = x.to(dtype)
+    for value, found in zip(x.tolist(), y.to(strided.uint64 if name == "uint64" else strided.int64).tolist() if form.is_integer else y.double().tolist()):
+        asked = exactly(value)
+        held = hold(form, asked._replace(negative=str(value)[0] == "-"))
+        if held.kind == "finite":
+            assert F(found) == held.value and (not form.negative_zero or held.value or str(found)[0] == ("-" if held.negative else "0")), (value, found, held)
+        else:
+            assert found != found if held.kind == "nan" else found == float("-inf" if held.negative else "inf"), (value, found, held)
