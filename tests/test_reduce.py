@@ -125,8 +125,8 @@ def test_aminmax_of_no_rows_records():
     assert low.shape == (0, 3) and x.grad.shape == (2, 0, 3)
 
 
-@pytest.mark.parametrize("dtype", [st.int8, st.int32, st.int64, st.uint8, st.float32])
+@pytetorch.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.uint8, torch.float32])
 def test_all_and_any_ask_for_non_zero_not_for_common_bits(dtype):
-    x = st.tensor([[1, 2, 4], [2, 4, 0]], dtype=dtype)
-    assert st.all(x, 0).tolist() == [1, 1, 0] and st.all(x, 1).tolist() == [1, 0] and not st.all(x)
-    assert st.any(x, 0).tolist() == [1, 1, 1] and st.all(x[:, :2].t(), 0).tolist() == [1, 1]
+    x = torch.tensor([[1, 2, 4], [2, 4, 0]], dtype=dtype)
+    assert torch.all(x, 0).tolist() == [1, 1, 0] and torch.all(x, 1).tolist() == [1, 0] and not torch.all(x)
+    assert torch.any(x, 0).tolist() == [1, 1, 1] and torch.all(x[:, :2].t(), 0).tolist() == [1, 1]
