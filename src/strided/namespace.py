@@ -12,7 +12,7 @@ from .autograd import anomaly, enable_grad, inference_mode, is_grad_enabled, is_
 from .compile import compile  # light: what it wraps is imported when it is called
 from .kernels import precision as _precision
 from .kernels.native import get_num_threads, set_num_threads
-from .ops import create, join, legacy, random, shape, table
+from .ops import complexlike, create, join, legacy, random, shape, table
 from .tensor import Tensor
 
 
@@ -220,7 +220,7 @@ def _names() -> dict[str, Any]:
         set_printoptions=printing.set_printoptions,
         memory_allocated=memory.memory_allocated, max_memory_allocated=memory.max_memory_allocated, memory_reserved=memory.memory_reserved,
         reset_peak_memory_stats=memory.reset_peak_memory_stats, set_memory_limit=memory.set_memory_limit, empty_cache=memory.empty_cache, memory_stats=memory.memory_stats,
-        is_tensor=is_tensor, is_storage=is_storage, is_floating_point=is_floating_point, is_complex=is_complex, numel=numel, is_inference=is_inference, typename=typename,
+        is_tensor=is_tensor, is_storage=is_storage, is_floating_point=is_floating_point, is_complex=is_complex, is_conj=complexlike.is_conj, is_neg=complexlike.is_neg, numel=numel, is_inference=is_inference, typename=typename,
         set_float32_matmul_precision=set_float32_matmul_precision, get_float32_matmul_precision=get_float32_matmul_precision,
         use_deterministic_algorithms=use_deterministic_algorithms, are_deterministic_algorithms_enabled=are_deterministic_algorithms_enabled,
         compile=compile, pi=math.pi, e=math.e, inf=math.inf, nan=math.nan, newaxis=None,

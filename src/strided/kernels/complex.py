@@ -260,7 +260,7 @@ def rsqrt(z: Parts) -> Parts:
 
 
 def power(z: Parts, w: Parts) -> Parts:
-    """exp(w · log z); anything to the power of 0 is 1, and 0 to any other power is 0."""
+    """exp(w · log z); anything to the power of 0 is 1, and 0 to a power with a positive real part is 0."""
     if w[1] is None and w[0].op == "constant":
         c = w[0].data
         if c in (1, 2, 3, -1, -2):
@@ -273,7 +273,7 @@ def power(z: Parts, w: Parts) -> Parts:
     size, angle = log(z)
     re, im = exp(mul((size, angle), w))
     one = E.node("eq", w[0], 0) if w[1] is None else E.node("and", E.node("eq", w[0], 0), E.node("eq", w[1], 0))
-    none = E.logical_not(_truth(z))
+    none = E.node("and", E.logical_not(_truth(z)), w[0] > 0)
     return where(one, 1.0, where(none, 0.0, re)), where(E.node("or", one, none), 0.0, _or_zero(im))
 
 

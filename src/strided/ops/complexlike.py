@@ -135,7 +135,7 @@ def is_neg(input):
     return False
 
 
-Tensor.is_conj, Tensor.is_neg = is_conj, is_neg  # type: ignore[attr-defined]
+Tensor.is_conj, Tensor.is_neg = is_conj, is_neg  # type: ignore[attr-defined]  # (namespace.py makes functions of them, too)
 
 # ---- from parts, from magnitude and angle ------------------------------------------------------------------------------------------
 

@@ -91,20 +91,29 @@ class Pointwise:
         except NotImplementedError:  # a function that has no rule
             raise real_only.refusal(self.name, dtypes.result_type(*operands)) from None
 
+    def _lends(self, kinds: tuple) -> bool:
+        """Whether operands of the same kinds always have the same plan."""
+        return True
+
     def twin(self, complexes: tuple[bool, ...]) -> Pointwise:
         """This operator where the operands that `complexes` marks are complex. Raises NotImplementedError where a function in it has no rule for them."""
         self.twins.setdefault(self.complexes, self)
         found = self.twins.get(complexes)
         if found is None:
-            found = _new(type(self))
-            found.__dict__.update(self.__dict__)
+            found = self.copy()
             found.complexes, found.is_twin = complexes, True
             if self.complex_function is not None:
                 found.expr, found.gradient = E.trace(self.complex_function, self.arity), None
             found.flops = E.flops(found._in_parts())
-            found.plans, found.inplace_plans, found.vjps, found.recipes = PlanCache(), PlanCache(), {}, {}
             self.twins[complexes] = found
         return found
+
+    def copy(self) -> Pointwise:
+        """The same operator, to be given another expression: nothing planned yet, twins shared."""
+        made = _new(type(self))
+        made.__dict__.update(self.__dict__)
+        made.plans, made.inplace_plans, made.vjps, made.recipes = PlanCache(), PlanCache(), {}, {}
+        return made
 
     def _complex_inputs(self) -> frozenset[int]:
         return frozenset(i for i, is_complex in enumerate(self.complexes) if is_complex)
@@ -206,7 +215,7 @@ class Pointwise:
             kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
             if twin is not self:
                 result = twin(*operands)
-                if (self.node_name is None or twin.result_is_complex()) and (plan := twin.plans.get(kinds)) is not None:
+                if self._lends(kinds) and (self.node_name is None or twin.result_is_complex()) and (plan := twin.plans.get(kinds)) is not None:
                     self.plans.put(kinds, plan)  # the next call goes straight through: `record` tells by the result that the twin is meant
                 return result
             try:
@@ -560,6 +569,7 @@ def pointwise(
     autocast: str | None = None,
     doc: str | None = None,
     complex_function: Callable[..., Any] | None = None,
+    cls: type[Pointwise] = Pointwise,
 ) -> Pointwise:
     """Registers the operator `name` given by an expression over its positional arguments.
 
@@ -568,7 +578,7 @@ def pointwise(
     """
     arity = function.__code__.co_argcount
     node_name = None if node is None or kind in ("compare", "bool") else node or _node_name(name)
-    op = Pointwise(name, function, arity, kind, node_name)
+    op = cls(name, function, arity, kind, node_name)
     if gradient is not None:
         op.gradient = lambda i: gradient[i]
     op.complex_function = complex_function

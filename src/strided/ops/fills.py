@@ -128,6 +128,9 @@ def fill_normal(x: Tensor, mean: float, std: float, generator) -> Tensor:
 
 
 def fill_uniform(x: Tensor, low: float, high: float, generator) -> Tensor:
+    if x.spec.dtype.is_complex:
+        fill_uniform(real_parts(x), low, high, generator)
+        return x
     dtype = floating(x, "check_uniform_bounds")
     by_kernel("uniform", x, generator, dtype, low, high)
     if dtype is not x.spec.dtype and not x.spec.is_meta:  # what rounds to the upper bound in 16 bits becomes the lower one
@@ -216,6 +219,9 @@ def plain(value: float) -> str:
 @operator("bernoulli_", function=False)
 def bernoulli_(input, p=0.5, *, generator=None):
     """Fills with 1 with probability p (a number, or a tensor that broadcasts to the input), else 0."""
+    if input.dtype.is_complex:
+        kernel = "tensor_cpu_self" if isinstance(p, Tensor) else "scalar_cpu"
+        raise NotImplementedError(f"\"bernoulli_{kernel}_\" not implemented for '{input.dtype.scalar_name}': fill a real tensor and convert it")
     if isinstance(p, Tensor):
         return _in_place(input, fill_bernoulli_by, p, generator)
     check_probability(p)
@@ -297,7 +303,7 @@ def random_(input, *args, generator=None, **bounds):
         args = (0, args[0])
     low, high = _from_to(args, bounds, None, None)
     dtype = input.dtype
-    if dtype.itemsize == 8 and dtype.kind == "uint":
+    if dtype.itemsize == 8 and dtype.kind == "uint" or dtype.is_complex:
         raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{dtype.scalar_name}'\nFill an int64 tensor and convert it.")
     if low is None and high is None:
         if dtype.is_floating_point:

@@ -385,7 +385,7 @@ def setitem(self, key, value):
 
 
 def _number(self, value):
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float)) or isinstance(value, complex) and self.dtype.is_complex:
         return value
     if not getattr(value, "ndim", 0) and hasattr(type(value), "__index__") and hasattr(value, "item") and not _is_sequence(value):
         return value.item()

@@ -26,7 +26,33 @@ _trunc_divide = Pointwise("div_trunc", lambda x, y: E.truncdiv(x, y), 2, node="D
 _trunc_divide.gradient = lambda i: None
 _remainder = pointwise("remainder", lambda x, y: x % y)
 _fmod = pointwise("fmod", lambda x, y: E.fmod(x, y))
-_pow = pointwise("pow", lambda x, y: x**y)
+
+
+class _Power(Pointwise):
+    """Powers: of a complex tensor, the usual numbers have twins of their own, which multiply and take roots instead of going through logarithms."""
+
+    EXPONENTS = frozenset((0, 1, 2, 3, -1, -2, 0.5, -0.5))
+    exponent: float | None = None
+
+    def for_operands(self, operands):
+        power = operands[1]
+        if type(power) not in (int, float) or power not in self.EXPONENTS or not isinstance(operands[0], Tensor) or not operands[0].dtype.is_complex:
+            return super().for_operands(operands)
+        if self.exponent == power:
+            return self
+        found = self.twins.get(power)  # type: ignore[call-overload]
+        if found is None:
+            found = self.twin((True, False)).copy()
+            found.exponent, found.expr = power, E.trace(lambda x, y: x**power if power else E.pair(1.0, 0.0), 2)
+            found.flops = E.flops(found._in_parts())
+            self.twins[power] = found  # type: ignore[index]
+        return found
+
+    def _lends(self, kinds):
+        return kinds[1] not in (int, float)
+
+
+_pow = pointwise("pow", lambda x, y: x**y, cls=_Power)
 _add_scaled = Pointwise("add", lambda x, y, a: x + y * a, 3, node="Add")
 _sub_scaled = Pointwise("sub", lambda x, y, a: x - y * a, 3, node="Sub")
 pointwise("atan2", lambda y, x: E.atan2(y, x), kind="float", aliases=("arctan2",))
@@ -508,10 +534,19 @@ def _need_tensors(name, *operands):
             raise TypeError(f"{name}(): argument '{argument}' (position {place}) must be Tensor, not {type(operand).__name__}")
 
 
+def _check_value(value, *tensors):
+    """A complex factor needs complex tensors."""
+    if isinstance(value, complex):
+        from .writes import number_for
+
+        number_for(dtypes.result_type(*tensors), value)
+
+
 @operator("addcmul", inplace=True, out=True, flops=with_flops(_addcmul))
 def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     _need_tensors("addcmul", input, tensor1, tensor2)
+    _check_value(value, input, tensor1, tensor2)
     return _addcmul(input, tensor1, tensor2, *_as_operands(value))
 
 
@@ -519,6 +554,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2."""
     _need_tensors("addcdiv", input, tensor1, tensor2)
+    _check_value(value, input, tensor1, tensor2)
     if dtypes.result_type(input, tensor1, tensor2).kind not in ("float", "complex"):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and tensor2. "

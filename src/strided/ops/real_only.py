@@ -27,6 +27,8 @@ _say("{name} not implemented for complex tensors.", "maximum minimum fmax fmin",
 _say("{name} is not supported for complex tensors.", "deg2rad rad2deg", RuntimeError)
 _say("{name} does not support complex inputs.", "isposinf isneginf", RuntimeError)
 _say("{name}(): does not support complex input", "argmax argmin", RuntimeError)
+_say("max(): does not support complex input", "max_at", RuntimeError)
+_say("min(): does not support complex input", "min_at", RuntimeError)
 _say("heaviside is not yet implemented for complex tensors.", "heaviside", RuntimeError)
 _say("signbit is not implemented for complex tensors.", "signbit")
 _say("clamp is not supported for complex types", "clamp relu")

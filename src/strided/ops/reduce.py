@@ -213,8 +213,8 @@ def all(input, dim=None, keepdim=False):
 
 _max = Fold("max", lambda x: E.rmax(x), 1)
 _min = Fold("min", lambda x: E.rmin(x), 1)
-_max_at = Fold("max", lambda x: (E.rmax(x), E.rargmax(x)), 1, ("row", "row"))
-_min_at = Fold("min", lambda x: (E.rmin(x), E.rargmin(x)), 1, ("row", "row"))
+_max_at = Fold("max_at", lambda x: (E.rmax(x), E.rargmax(x)), 1, ("row", "row"))
+_min_at = Fold("min_at", lambda x: (E.rmin(x), E.rargmin(x)), 1, ("row", "row"))
 _argmax = Fold("argmax", lambda x: E.rargmax(x), 1)
 _argmin = Fold("argmin", lambda x: E.rargmin(x), 1)
 _aminmax = Fold("aminmax", lambda x: (E.rmin(x), E.rmax(x)), 1, ("row", "row"))
