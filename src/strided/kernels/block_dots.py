@@ -19,6 +19,7 @@ from .gemm_text import Function, module, vector
 from .gemv_ir import horizontal
 
 MOST = 4  # rows of X up to which this kernel is the faster one
+AHEAD = 1024  # bytes of a row that are fetched before they are used
 ROWS = 4  # rows of W that share the loads of X
 
 
@@ -313,7 +314,9 @@ class _Text:
             def load(row, v):
                 start = f.at("i8", "%w", f.mul(row, "%next"))
                 if not self.gaps:
-                    return f.load(f"<{w} x i8>", f.at("i8", start, f.mul(v, w)), 1)
+                    here = f.at("i8", start, f.mul(v, w))
+                    f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', here, AHEAD)}", "i32 0", "i32 3", "i32 1")
+                    return f.load(f"<{w} x i8>", here, 1)
                 size = min(self.piece, w)
                 pieces = [f.load(f"<{size} x i8>", self.code(f, start, f.add(f.mul(v, w), p * size)), 1) for p in range(w // size)]
                 return _joined(f, pieces, size)
