@@ -3,6 +3,9 @@ import itertools
 import math
 
 from ... import ops
+from ...autograd import backward, enable_grad, engine, no_grad, record, tracking
+from ...dispatch import launch
+from ...kernels import sampler
 from . import counts
 from .conv import tuple_of
 from .entry import entry
@@ -191,6 +194,13 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         )
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if mode == "bilinear" and n == 3 and input.dtype.itemsize > 2 and input.numel() and grid.numel() and tracking(grid) and not input.is_meta:
+        return _trilinear(input, grid, padding_mode, align_corners)
+    return _sampled(input, grid, mode, padding_mode, align_corners)
+
+
+def _sampled(input, grid, mode, padding_mode, align_corners):
+    n = input.dim() - 2
     taps = []  # for each dimension of the image: [(whole positions, weights)], each [N, Ho, Wo]
     for d, size in enumerate(input.shape[2:]):
         pixel = _pixel(grid[..., n - 1 - d], size, align_corners)
@@ -202,6 +212,58 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
             weight = weight * w
         out = out + _at(input, [place for place, _ in chosen]) * weight.unsqueeze(1)
     return out
+
+
+def _trilinear(input, grid, padding_mode, align_corners):
+    """Samples whose places have a gradient: that is summed by a kernel of its own."""
+    with no_grad():
+        out = _sampled(input, grid, "bilinear", padding_mode, align_corners)
+    record(GridSampler3DBackward0, (input, grid), out, (input, grid), options=("bilinear", padding_mode, align_corners))
+    return out
+
+
+@backward("GridSampler3D", saved_names=("input", "grid"))
+def GridSampler3DBackward0(node, g):
+    input, grid = node.saved
+    if tracking(g, input, grid):
+        return engine.grad(_sampled(input, grid, *node.options), (input, grid), g, create_graph=True, allow_unused=True)
+    d_input = d_grid = None
+    if node.needs[0]:
+        with enable_grad():
+            image = input.detach().requires_grad_()
+            (d_input,) = engine.grad(_sampled(image, grid.detach(), *node.options), image, g)
+    if node.needs[1]:
+        d_grid = _places_gradient(g, input.detach(), grid.detach(), *node.options[1:])
+    return d_input, d_grid
+
+
+def _places_gradient(g, input, grid, padding_mode, align_corners):
+    """[N, C, D', H', W'] → [N, D', H', W', 3]."""
+    batch, channels, *sizes = input.shape
+    pixels, factors = [], []
+    for k, size in enumerate(reversed(sizes)):  # x, y, z
+        pixel = _pixel(grid[..., k], size, align_corners)
+        pixels.append(_inside(pixel, size, padding_mode, align_corners).contiguous())
+        factors.append(_slope(pixel, size, padding_mode, align_corners))
+    result = ops.empty(3, *grid.shape[:-1], dtype=input.dtype, device=input.device)
+    desc = sampler.build_places_gradient(input.dtype, batch, channels, pixels[0].numel() // batch, tuple(sizes))
+    image, g = input.contiguous(), g.contiguous()
+    launch(desc, result.ptr, *(p.ptr for p in pixels), image.ptr, g.ptr)
+    return ops.stack([part * factor for part, factor in zip(result.unbind(0), factors)], -1)
+
+
+def _slope(pixel, size, padding_mode, align_corners):
+    """d position / d place: of `_pixel`, times that of `_inside`, which is 0 where a position was moved to the border."""
+    scale = ((size - 1) if align_corners else size) / 2
+    if padding_mode == "zeros":
+        return scale
+    if padding_mode == "border":
+        return scale * ((pixel > 0) & (pixel < size - 1)).to(pixel.dtype)
+    low, high, span = _mirrors(size, align_corners)
+    turns = ((pixel - low).abs() / span).floor()
+    sign = ops.where((pixel < low) == (turns % 2 == 0), -1.0, 1.0).to(pixel.dtype)
+    moved = _reflected(pixel, size, align_corners)
+    return scale * sign * ((moved > 0) & (moved < size - 1)).to(pixel.dtype)
 
 
 def _pixel(place, size, align_corners):
@@ -228,14 +290,21 @@ def _inside(pixel, size, padding_mode, align_corners):
     """Positions moved into the image by the padding mode."""
     if padding_mode == "zeros":
         return pixel
-    if padding_mode == "border":
-        return pixel.clamp(0, size - 1)
+    moved = (pixel if padding_mode == "border" else _reflected(pixel, size, align_corners)).clamp(0, size - 1)
+    return ops.where(moved == moved, moved, 0.0)  # a NaN goes to the first pixel
+
+
+def _mirrors(size, align_corners):
+    """(the first mirror, the last one, how far apart they are)."""
     low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
-    span = max(high - low, 1e-12)
+    return low, high, max(high - low, 1e-12)
+
+
+def _reflected(pixel, size, align_corners):
+    low, _, span = _mirrors(size, align_corners)
     distance = (pixel - low).abs()
-    turns = (distance / span).floor()
-    within = distance - turns * span
-    return ops.where(turns % 2 == 0, within + low, high - within).clamp(0, size - 1)
+    turns, within = (distance / span).floor(), distance.fmod(span)
+    return ops.where(turns % 2 == 0, within + low, span - within + low)
 
 
 def _at(input, places):
@@ -244,7 +313,7 @@ def _at(input, places):
     for place, size in zip(places, input.shape[2:]):
         fits = (place >= 0) & (place < size)
         inside = fits if inside is None else inside & fits
-        flat = flat * size + place.clamp(0, size - 1)
+        flat = flat * size + ops.where(fits, place, 0.0)  # what lies outside, a NaN included, is read somewhere and not used
     shape = flat.shape[1:]
     index = flat.long().flatten(1).unsqueeze(1).expand(-1, input.size(1), -1)  # [N, C, Ho·Wo]
     return input.flatten(2).gather(2, index).unflatten(2, shape) * inside.unsqueeze(1)
