@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -250,3 +252,12 @@ def test_names():
 def test_refusals(call, error, match):
     with pytest.raises(error, match=match):
         call(strided.ones(4, 64))
+
+
+def test_the_tables_in_the_docs_are_current():
+    path = Path(__file__).parent.parent / "tools" / "block_formats.py"
+    spec = importlib.util.spec_from_file_location("block_formats_tool", path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    text = tool.DOCUMENT.read_text(encoding="utf-8")
+    assert tool.with_tables(text) == text, "run python tools/block_formats.py"

@@ -47,7 +47,7 @@ def test_every_format(f):
                 check(strided.randn(m, w.shape[1]).to(dtype), w, strided.randn(n))
 
 
-@pytest.mark.parametrize("group", [16, 48, 64, 256, 7])
+@pytest.mark.parametrize("group", [16, 48, 256])
 @pytest.mark.parametrize("name,zero", [("int4", False), ("int4", True), ("int8", False), ("int8", True)])
 def test_groups(name, zero, group):
     w = strided.quantize(strided.randn(9, 3 * group + 1), name, group=group, zero_point=zero, scale="float32", pad=True)
@@ -103,7 +103,7 @@ def test_both_ways_agree(monkeypatch):
     assert (one - two).abs().max() < 1e-4
 
 
-@pytest.mark.parametrize("name", ["mxfp4", "int4_g32_zero", "q4_0", "q4_1", "q8_0", "int8_g64", "nvfp4"])
+@pytest.mark.parametrize("name", ["mxfp4", "int4_g32_zero", "q4_1", "q8_0"])
 def test_narrower_vectors(monkeypatch, name):
     """The text for AVX2 runs on any AVX2 host; the one for arm is compiled."""
     f = block_formats.parse(name)
