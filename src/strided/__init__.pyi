@@ -128,6 +128,8 @@ from strided.nn.functions.vision import pixel_unshuffle as pixel_unshuffle
 from strided.ops import return_types as return_types
 from strided.ops.blocks.convert import as_blocks as as_blocks
 from strided.ops.complexlike import imag as imag
+from strided.ops.complexlike import is_conj as is_conj
+from strided.ops.complexlike import is_neg as is_neg
 from strided.ops.complexlike import real as real
 from strided.ops.data import as_tensor as as_tensor
 from strided.ops.data import asarray as asarray
@@ -726,7 +728,7 @@ def ldexp_(input, other) -> Tensor:
     r"""In-place form of `ldexp`."""
 def le(input, other, *, out=None) -> Tensor: ...
 def lerp(input, end, weight, *, out=None) -> Tensor:
-    r"""input + weight * (end - input); weight a number or a tensor."""
+    r"""input + weight * (end - input); weight a number or a tensor. RuntimeError where the tensors' dtypes differ."""
 def lerp_(input, end, weight) -> Tensor:
     r"""In-place form of `lerp`."""
 def less(input, other, *, out=None) -> Tensor: ...

@@ -144,9 +144,9 @@ for _format in (
     _file("q5_0", "uint5", 32, 32, 22, "halves+bits", {"scale": 0, "high": 2, "codes": 6}, bias=16, doc="GGUF Q5_0"),
     _file("q5_1", "uint5", 32, 32, 24, "halves+bits", {"scale": 0, "min": 2, "high": 4, "codes": 8}, zero="min", doc="GGUF Q5_1"),
     _file("q8_0", "int8", 32, 32, 34, "bytes", {"scale": 0, "codes": 2}, doc="GGUF Q8_0"),
-    _file("q4_k", "uint4", 256, 32, 144, "k4", {"scale": 0, "min": 2, "scales": 4, "codes": 16}, zero="min", doc="GGUF Q4_K: eight groups of 32 in a block of 256, their scales and minima in six bits"),
+    _file("q4_k", "uint4", 256, 32, 144, "k4", {"scale": 0, "min": 2, "scales": 4, "codes": 16}, zero="min", doc="GGUF Q4_K: eight groups of 32, their scales and minima in six bits"),
     _file("q5_k", "uint5", 256, 32, 176, "k5", {"scale": 0, "min": 2, "scales": 4, "high": 16, "codes": 48}, zero="min", doc="GGUF Q5_K: Q4_K with a fifth bit"),
-    _file("q6_k", "uint6", 256, 16, 210, "k6", {"codes": 0, "high": 128, "scales": 192, "scale": 208}, bias=32, doc="GGUF Q6_K: sixteen groups of 16 in a block of 256, their scales in int8"),
+    _file("q6_k", "uint6", 256, 16, 210, "k6", {"codes": 0, "high": 128, "scales": 192, "scale": 208}, bias=32, doc="GGUF Q6_K: sixteen groups of 16, their scales in int8"),
 ):  # fmt: skip
     _ALL[_format.name] = _format
 

@@ -276,7 +276,10 @@ class BlockTensor(Tensor):
         """Takes over the bytes of a block tensor of the same format and shape. Others are refused: quantize() them first."""
         if not isinstance(source, BlockTensor) or source.format != self.format or source.shape != self.shape or source.turned != self.turned:
             kind = f"{source.dtype} {list(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
-            raise NotOfBlocks(f"copy_: {self.dtype} {list(self.shape)} takes the blocks of a tensor of its own format and shape, not {kind}\n  Quantize it first: torch.quantize(source, {self.format.name!r}).")
+            raise NotOfBlocks(
+                f"copy_: {self.dtype} {list(self.shape)} takes the blocks of a tensor of its own format and shape, not {kind}\n"
+                f"  Quantize it first: torch.quantize(source, {self.format.name!r})."
+            )
         for own, other in zip(self.parts, source.parts):
             own.copy_(other)
         if self.tensor_scale is not None:

@@ -665,7 +665,7 @@ class Tensor:
     def le_(self, other) -> Tensor:
         r"""In-place form of `le`."""
     def lerp(self, end, weight) -> Tensor:
-        r"""input + weight * (end - input); weight a number or a tensor."""
+        r"""input + weight * (end - input); weight a number or a tensor. RuntimeError where the tensors' dtypes differ."""
     def lerp_(self, end, weight) -> Tensor:
         r"""In-place form of `lerp`."""
     def less(self, other) -> Tensor: ...

@@ -14,7 +14,6 @@ from ..dtypes import names
 from . import jit
 from .block_casts import PARTS, dequantize_row
 from .block_text import BlockText, Kind, _bits
-from .formats import literal
 from .gemm_text import Function, module, vector
 from .gemv_ir import horizontal
 

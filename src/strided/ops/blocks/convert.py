@@ -136,8 +136,10 @@ def as_blocks(format, elements: Tensor, scales: Tensor | None = None, zeros: Ten
         if given is None:
             raise ValueError(f"{format} needs {own.name}: {own.nbytes} bytes a block")
         parts.append(_plane(own, given, data))
-    if len(format.parts) == 1 and scales is not None or len(format.parts) < 3 and zeros is not None:
-        raise ValueError(f"{format} has {'its scales in its blocks' if len(format.parts) == 1 else 'no zero points'}: leave {'scales' if scales is not None and len(format.parts) == 1 else 'zeros'} out")
+    if len(format.parts) == 1 and scales is not None:
+        raise ValueError(f"{format} has its scales in its blocks: leave scales out")
+    if len(format.parts) < 3 and zeros is not None:
+        raise ValueError(f"{format} has no zero points of their own: leave zeros out")
     if format.tensor_scale:
         value = 1.0 if tensor_scale is None else float(tensor_scale)
         tensor_scale = ONE.new_full((), value)
