@@ -44,6 +44,7 @@ class DataLoader:
         in_order=True,
     ):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_context(multiprocessing_context, num_workers)
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
@@ -129,6 +130,23 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
         raise ValueError("persistent_workers option needs num_workers > 0")
 
 
+def _check_context(context, num_workers):
+    if context is None:
+        return
+    if num_workers == 0:
+        raise ValueError(f"multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers={num_workers}")
+    import multiprocessing
+
+    if isinstance(context, str):
+        methods = multiprocessing.get_all_start_methods()
+        if context not in methods:
+            raise ValueError(f"multiprocessing_context option should specify a valid start method in {methods!r}, but got multiprocessing_context={context!r}")
+    elif not isinstance(context, multiprocessing.context.BaseContext):
+        raise TypeError(
+            f"multiprocessing_context option should be a valid context object or a string specifying the start method, but got multiprocessing_context={context}"
+        )
+
+
 def _check_stream(shuffle, sampler, batch_sampler):
     for name, given in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
         if given is not None:
@@ -142,11 +160,8 @@ class _Iterator:
         self.loader = loader
         self.make_fetcher = IterableFetcher if loader._iterable else MapFetcher
         self.fetch_arguments = (loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
-        self._begin()
-
-    def _begin(self):
-        self.indices = iter(self.loader._index_sampler)
-        self.seed = random_seed(self.loader.generator)
+        self.indices = iter(loader._index_sampler)
+        self.seed = random_seed(loader.generator)
 
     def __iter__(self):
         return self
@@ -221,11 +236,11 @@ class _WorkersIterator(_Iterator):
             number, packed = self._receive()
             self._forget(number, packed)
         self._drop_ready()
-        self._begin()
+        self.indices = iter(self.loader._index_sampler)  # the seed is drawn once, with the workers
         from .worker import Resume
 
         for q in self.queues:
-            q.put(Resume(self.seed))
+            q.put(Resume())
         waiting = len(self.queues)
         while waiting:
             number, _ = self._receive()

@@ -35,9 +35,6 @@ class StreamEnded:
 class Resume:
     """The loader begins another pass; the worker acknowledges by sending it back."""
 
-    def __init__(self, seed):
-        self.seed = seed
-
 
 class KeyErrorMessage(str):
     """A text whose repr is itself, since KeyError prints the repr of its argument."""
@@ -66,13 +63,16 @@ class RemoteError:
         raise exception
 
 
-def _seed_everything(seed):
+def _seed_everything(seed, worker_id):
+    """Python's, NumPy's and our generators, once in a worker's life; later passes of a persistent worker go on from there. PyTorch's seeds."""
     from ..ops.generator import manual_seed
 
     random.seed(seed)
     manual_seed(seed)
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed % 2**32)
+        numpy = sys.modules["numpy"]
+        base = seed - worker_id
+        numpy.random.seed(numpy.random.SeedSequence([worker_id, base % 2**32, base >> 32, 0]).generate_state(4))
 
 
 def worker_loop(
@@ -88,7 +88,7 @@ def worker_loop(
     parent = os.getppid()
     fetcher = failure = None
     try:
-        _seed_everything(seed)
+        _seed_everything(seed, worker_id)
         _info = WorkerInfo(id=worker_id, num_workers=count, seed=seed, dataset=dataset)
         if init is not None:
             init(worker_id)
@@ -107,7 +107,6 @@ def worker_loop(
             if message is None or done.is_set():
                 break
             if isinstance(message, Resume):
-                _seed_everything(message.seed + worker_id)
                 result_queue.put((message, None))
                 ended = False
                 try:
