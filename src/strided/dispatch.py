@@ -11,10 +11,9 @@ from typing import Any
 
 from . import dtypes
 from .block_tensor import BlockTensor
-from .errors import PackedOperand
 from .kernels.native import PlanCache, clear_plans, launch, launch_new
 from .layout import Layout
-from .tensor import META_ADDRESS, Spec, Tensor, wrap
+from .tensor import META_ADDRESS, Spec, Tensor, bytes_for, wrap
 
 dtypes.on_default_change.append(clear_plans)
 
@@ -125,7 +124,7 @@ def _bytes_touched(t: Tensor) -> int:
     for size, stride in zip(t.spec.shape, t.spec.strides):
         if stride or size == 0:
             count *= size
-    return count * t.spec.itemsize
+    return bytes_for(count, t.spec.dtype)
 
 
 def tensors_in(value: Any, found: list[Tensor] | None = None) -> list[Tensor]:
@@ -154,7 +153,7 @@ autocast_arguments: Callable[[Any, tuple, dict], tuple[tuple, dict]] | None = No
 
 
 def call_unpacked(call: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
-    """An operator's second call, when its first met packed elements. Replaced by ops/packed.py, which has the kernels."""
+    """An operator's second call, when its first met packed elements or has nothing for small floats. Replaced by ops/packed.py, which has the kernels."""
     raise error
 
 
@@ -164,7 +163,7 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
     if context.depth:
         try:
             return function(*args, **kwargs)
-        except PackedOperand as error:
+        except NotImplementedError as error:
             return call_unpacked(function, args, kwargs, error)
     if context.autocast_dtype is not None and entry.autocast is not None and autocast_arguments is not None:
         if entry.autocast == "parts":  # its operators have rules of their own, which are applied to outermost calls only
@@ -176,7 +175,7 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
         for look in HOOKS.before:
             look(entry, args, kwargs)
         result = function(*args, **kwargs)
-    except PackedOperand as error:
+    except NotImplementedError as error:
         result = call_unpacked(function, args, kwargs, error)
     finally:
         context.depth = 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import dispatch
 from ..autograd import backward, record, tracking
-from ..dtypes import DType, float32, promote
+from ..dtypes import DType, all_dtypes, float32, promote
 from ..errors import PackedOperand
 from ..packing import pack_into, packed, unpacked
 from ..tensor import Tensor
@@ -78,7 +78,7 @@ def call_unpacked(call: Callable[..., Any], args: tuple, kwargs: dict, error: Ex
     Where an operator is not there for floats below 16 bits at all, it is computed in float32 and rounded to their format.
     """
     if not isinstance(error, PackedOperand):
-        if not any(is_small(t.dtype) for t in dispatch.tensors_in((args, kwargs))):
+        if not any(t.dtype in SMALL for t in dispatch.tensors_in((args, kwargs))):
             raise error
         try:
             return in_float32(call, args, kwargs)
@@ -94,9 +94,7 @@ def call_unpacked(call: Callable[..., Any], args: tuple, kwargs: dict, error: Ex
 dispatch.call_unpacked = call_unpacked
 
 
-def is_small(dtype: DType) -> bool:
-    """Whether it is a float below 16 bits."""
-    return dtype.encoding is not None and dtype.bits <= 8
+SMALL = frozenset(kind for d in all_dtypes() if d.encoding is not None and d.bits <= 8 for kind in (d, d.unpacked))  # floats below 16 bits
 
 
 def in_float32(call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
@@ -122,7 +120,7 @@ def round_once() -> None:
 def _rounding_once(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     def once(*args, **kwargs):
-        if args and isinstance(args[0], Tensor) and is_small(args[0].spec.dtype):
+        if args and isinstance(args[0], Tensor) and args[0].spec.dtype in SMALL:
             return in_float32(call, args, kwargs)
         return call(*args, **kwargs)
 
@@ -192,7 +190,7 @@ class _Widened(_Swap):
         self.dtype = dtype
 
     def swaps(self, dtype: DType) -> bool:
-        return is_small(dtype)
+        return dtype in SMALL
 
     def widen(self, t: Tensor) -> Tensor:
         return table.TABLE["to"].call(t, float32)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ... import dispatch
-from ...ops.packed import in_float32, is_small
+from ...ops.packed import SMALL, in_float32
 from ...ops.table import TABLE, operator
 from ...tensor import Tensor
 
@@ -48,7 +48,7 @@ def entry(count: Callable[[Any, SimpleNamespace], float], *, name: str | None = 
         @functools.wraps(function)
         def whole(*args: Any, **kwargs: Any) -> Any:
             first = args[0] if args else next(iter(kwargs.values()), None)
-            if isinstance(first, Tensor) and is_small(first.spec.dtype):
+            if isinstance(first, Tensor) and first.spec.dtype in SMALL:
                 result = in_float32(function, args, kwargs)
             else:
                 result = function(*args, **kwargs)
