@@ -88,7 +88,11 @@ def call_unpacked(call: Callable[..., Any], args: tuple, kwargs: dict, error: Ex
     new_args, new_kwargs = swap.into(args), swap.into(kwargs)
     if not swap.found:
         raise error
-    return swap.call(call, new_args, new_kwargs)
+    try:
+        return swap.call(call, new_args, new_kwargs)
+    except Exception as failure:
+        failure.__suppress_context__ = True  # that the first call met packed elements is no part of what went wrong
+        raise
 
 
 dispatch.call_unpacked = call_unpacked
