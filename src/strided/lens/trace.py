@@ -22,6 +22,9 @@ _LIBRARY = (os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.se
 _FOLDS = tuple(_PACKAGE + room for room in ("nn", "optim", "data", "autograd" + os.sep + "checkpoint", "compile", "amp"))  # what runs operators on the user's behalf
 
 
+_PRODUCTS = frozenset("mv dot vdot addmv bilinear".split())  # those that autocast leaves alone
+
+
 class Row:
     """One operator at one place of a line, over all its calls.
 
@@ -60,7 +63,8 @@ class Row:
             self.dtypes[first.dtype.name] += 1
         self.bytes_allocated += event.bytes_allocated
         self.flops += event.flops
-        if precision.mode() != "ieee" and event.entry.autocast == "lower" and any(t.dtype is float32 for t in event.inputs):
+        product = event.entry.autocast == "lower" and event.op != "prelu" or event.op in _PRODUCTS
+        if product and precision.mode() != "ieee" and any(t.dtype is float32 for t in event.inputs):
             self.operands = precision.mode()
 
 
