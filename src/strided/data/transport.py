@@ -1,6 +1,7 @@
-"""How a worker's batch travels to the loader: pickled, with the bytes of large tensors in a shared file instead of in the pipe.
+"""How a worker's batch travels to the loader: pickled, with the bytes of large tensors in shared files instead of in the pipe.
 
-The file lives in memory where the system has /dev/shm. The receiver maps it and removes its name at once, so nothing stays behind.
+A tensor that was made by `shared_empty` is in a file of its own already and is not copied; the others of a batch share one file. Files live in memory
+where the system has /dev/shm. The receiver maps them and removes their names at once, so nothing stays behind.
 """
 import glob
 import io
@@ -27,12 +28,18 @@ class _Pickler(pickle.Pickler):
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self.parts = []
         self.size = 0
+        self.files = []  # paths of the tensors that are in shared files of their own
 
     def reducer_override(self, value):
         if not isinstance(value, Tensor) or value.is_meta or value.grad_fn is not None:
             return NotImplemented
         if value.nbytes < SMALLEST and value.mem.nbytes <= 2 * value.nbytes + 64:
             return NotImplemented
+        shared = value.mem.owner
+        if isinstance(shared, _SharedFile) and not shared.sent and value.is_contiguous() and value.ptr == value.mem.data and value.nbytes == value.mem.nbytes:
+            shared.sent = True
+            self.files.append(shared.path)
+            return _rebuild_file, (shared.path, tuple(value.shape), value.dtype, value.requires_grad)
         flat = value.detach().contiguous()
         if flat.dtype.packed and flat.storage_offset():  # whole bytes
             flat = flat.clone()
@@ -45,18 +52,83 @@ class _Pickler(pickle.Pickler):
         return _rebuild, (place, tuple(flat.shape), flat.dtype, value.requires_grad)
 
 
+class _SharedFile:
+    """The mapping of a file that a tensor of this process lies in. It can be sent once: the receiver removes the name."""
+
+    def __init__(self, path, memory):
+        self.path, self.memory, self.sent = path, memory, False
+
+
+_prefix = None  # of the names of shared files, in a worker
+
+
+def share_results(prefix):
+    """From now on this process is a worker: `shared_empty` makes tensors in shared files whose names begin with `prefix`."""
+    global _prefix
+    _prefix = prefix
+
+
+def shared_empty(shape, dtype):
+    """An uninitialised tensor in a shared file; None outside workers and for small ones."""
+    from ..dtypes import Device
+    from ..layout import Layout
+
+    if _prefix is None:
+        return None
+    spec = Spec.of(Layout.contiguous(shape), dtype, Device("cpu"))
+    if spec.nbytes < SMALLEST:
+        return None
+    handle, path = tempfile.mkstemp(prefix=_prefix, dir=directory())
+    try:
+        os.ftruncate(handle, spec.nbytes)
+        memory = mmap.mmap(handle, spec.nbytes)
+    except BaseException:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(handle)
+    return _mapped(spec, memory, _address(memory), _SharedFile(path, memory))
+
+
+def _address(memory):
+    import ctypes
+
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def _mapped(spec, memory, address, owner):
+    from ..kernels.native import wrap_storage
+
+    storage = wrap_storage(address, spec.nbytes, owner)
+    return wrap(spec, storage, place_of(storage, spec))
+
+
+def _map(path):
+    """The mapping of a shared file, whose name is removed."""
+    try:
+        with open(path, "r+b") as file:
+            return mmap.mmap(file.fileno(), 0)
+    finally:
+        os.unlink(path)
+
+
+def _rebuild_file(path, shape, dtype, requires_grad):
+    from ..dtypes import Device
+    from ..layout import Layout
+
+    memory = _map(path)
+    return _mapped(Spec.of(Layout.contiguous(shape), dtype, Device("cpu")), memory, _address(memory), memory).requires_grad_(requires_grad)
+
+
 _mapping = None  # the shared file of the batch being unpickled, as (mmap, address)
 
 
 def _rebuild(place, shape, dtype, requires_grad):
     from ..dtypes import Device
-    from ..kernels.native import wrap_storage
     from ..layout import Layout
 
     memory, address = _mapping
-    spec = Spec.of(Layout.contiguous(shape), dtype, Device("cpu"))
-    storage = wrap_storage(address + place, spec.nbytes, memory)
-    return wrap(spec, storage, place_of(storage, spec)).requires_grad_(requires_grad)
+    return _mapped(Spec.of(Layout.contiguous(shape), dtype, Device("cpu")), memory, address + place, memory).requires_grad_(requires_grad)
 
 
 def _rebuild_small(data, shape, dtype, requires_grad):
@@ -69,12 +141,12 @@ def _rebuild_small(data, shape, dtype, requires_grad):
 
 
 def pack(value, prefix):
-    """(pickled bytes, path of the shared file or None)."""
+    """(pickled bytes, path of the file of the tensors that were copied or None, paths of the others' files)."""
     stream = io.BytesIO()
     pickler = _Pickler(stream)
     pickler.dump(value)
     if not pickler.parts:
-        return stream.getvalue(), None
+        return stream.getvalue(), None, pickler.files
     handle, path = tempfile.mkstemp(prefix=prefix, dir=directory())
     try:
         os.ftruncate(handle, pickler.size)
@@ -86,23 +158,17 @@ def pack(value, prefix):
         raise
     finally:
         os.close(handle)
-    return stream.getvalue(), path
+    return stream.getvalue(), path, pickler.files
 
 
 def unpack(packed):
-    """The value `pack` was given. Tensors from the shared file use its memory and keep it alive."""
+    """The value `pack` was given. Tensors from shared files use their memory and keep it alive."""
     global _mapping
-    data, path = packed
+    data, path, _ = packed
     if path is None:
         return pickle.loads(data)
-    import ctypes
-
-    try:
-        with open(path, "r+b") as file:
-            memory = mmap.mmap(file.fileno(), 0)
-    finally:
-        os.unlink(path)
-    _mapping = (memory, ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+    memory = _map(path)
+    _mapping = (memory, _address(memory))
     try:
         return pickle.loads(data)
     finally:
@@ -111,8 +177,10 @@ def unpack(packed):
 
 def discard(packed):
     """Drops a batch nobody will read."""
-    if packed[1] is not None and os.path.exists(packed[1]):
-        os.unlink(packed[1])
+    _, path, files = packed
+    for name in (path, *files):
+        if name is not None and os.path.exists(name):
+            os.unlink(name)
 
 
 def sweep(prefix):

@@ -84,6 +84,7 @@ def worker_loop(
     from . import transport
 
     set_num_threads(1)  # the workers are the parallelism
+    transport.share_results(prefix)
     where = f"in DataLoader worker process {worker_id}"
     parent = os.getppid()
     fetcher = failure = None
