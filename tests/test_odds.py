@@ -86,3 +86,15 @@ def test_distributions():
         d.Normal(0.0, -1.0)
     with pytest.raises(NotImplementedError, match="No KL"):
         d.kl_divergence(normal, d.Bernoulli(0.5))
+
+
+def test_settings_of_another_generator():
+    config = torch._inductor.config
+    config.coordinate_descent_tuning = config.triton.unique_kernel_names = True
+    assert config.coordinate_descent_tuning is True
+    config.coordinate_descent_tuning = False
+    for holder in (config, config.triton):
+        with pytest.raises(AttributeError):
+            holder.no_such_setting = 1
+    with pytest.raises(AttributeError, match="torch._inductor.compile_fx|has no attribute 'compile_fx'"):
+        torch._inductor.compile_fx

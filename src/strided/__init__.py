@@ -11,7 +11,7 @@ from . import refused as _refused
 __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, then this package's own version
 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
-_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage func library _utils distributions multiprocessing".split())
+_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage func library _utils distributions multiprocessing _inductor".split())
 
 
 # Single names of those rooms that stand at the top level too.

@@ -3,6 +3,7 @@ from builtins import bool as _bool, bytes as _bytes, complex as _complex, float 
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
+from strided import _inductor as _inductor
 from strided import _utils as _utils
 from strided import accelerator as accelerator
 from strided import amp as amp
