@@ -9,13 +9,13 @@ import math
 
 from .. import dtypes
 from ..autograd import backward
+from ..dispatch import CONTEXT, HOOKS
 from ..kernels import expr as E
 from ..layout import Layout
 from ..tensor import Spec, Tensor
 from .elementwise import Pointwise, pointwise, with_flops
-from .partviews import select
 from .table import TABLE, operator
-from .views import check_tensor, window
+from .views import check_tensor, hooked, hot_operator, remember, window
 
 # ---- parts as real tensors, in the same memory -------------------------------------------------------------------------------
 
@@ -66,18 +66,33 @@ def view_as_complex(input):
 Tensor._view_as_real, Tensor._view_as_complex = view_as_real, view_as_complex  # type: ignore[attr-defined]
 
 
-def real(input):
-    """The real part, a view; a real tensor itself."""
-    return select(view_as_real(input), -1, 0) if check_tensor("real", input).spec.dtype.is_complex else input
+def _part(name: str, place: int, doc: str):
+    """`real` or `imag`: every second number of the memory, from number `place` on."""
+
+    @backward("SelectBackward0")  # PyTorch's parts are selections from view_as_real
+    def PartBackward0(node, g):
+        return (TABLE["mul"].call(g, 1j) if place else TABLE["to"].call(g, node.dtype),)
+
+    def part(input):
+        if HOOKS.active and not CONTEXT.depth:
+            return hooked(part, input)
+        spec = check_tensor(name, input).spec
+        new = spec.cache.get(name)
+        if new is None:
+            if not spec.dtype.is_complex:
+                if place:
+                    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+                return input
+            layout = Layout.of(spec.shape, [2 * stride for stride in spec.strides])
+            new = remember(spec, name, Spec.of(layout, spec.dtype.to_real(), spec.device))
+        return window(input, new, input.ptr + place * new.itemsize, PartBackward0, dtype=spec.dtype)
+
+    part.__doc__ = doc
+    return hot_operator(name, method=False, view=True)(part)
 
 
-def imag(input):
-    """The imaginary part of a complex tensor, a view. Raises RuntimeError for a real tensor."""
-    if not check_tensor("imag", input).spec.dtype.is_complex:
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return select(view_as_real(input), -1, 1)
-
-
+real = _part("real", 0, "The real part, a view; a real tensor itself.")
+imag = _part("imag", 1, "The imaginary part of a complex tensor, a view. Raises RuntimeError for a real tensor.")
 Tensor.real, Tensor.imag = (  # type: ignore[attr-defined]
     property(get, lambda self, value, get=get: _assign(get(self), value), doc=get.__doc__) for get in (real, imag)
 )
