@@ -128,10 +128,8 @@ from strided.nn.functions.vision import pixel_shuffle as pixel_shuffle
 from strided.nn.functions.vision import pixel_unshuffle as pixel_unshuffle
 from strided.ops import return_types as return_types
 from strided.ops.blocks.convert import as_blocks as as_blocks
-from strided.ops.complexlike import imag as imag
 from strided.ops.complexlike import is_conj as is_conj
 from strided.ops.complexlike import is_neg as is_neg
-from strided.ops.complexlike import real as real
 from strided.ops.data import as_tensor as as_tensor
 from strided.ops.data import asarray as asarray
 from strided.ops.data import from_numpy as from_numpy
@@ -640,6 +638,8 @@ def igammac(input, other, *, out=None) -> Tensor:
     r"""The regularized upper incomplete gamma function Q(input, other) = 1 - P."""
 def igammac_(input, other) -> Tensor:
     r"""In-place form of `igammac`."""
+def imag(input) -> Tensor:
+    r"""The imaginary part of a complex tensor, a view. Raises RuntimeError for a real tensor."""
 def index_add(input, *args, out=None, **kwargs) -> Tensor:
     r"""A copy of input with `alpha * source` added to the entries of `dim` that `index` names, several times where named several times."""
 def index_add_(input, *args, **kwargs) -> Tensor:
@@ -966,6 +966,8 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     r"""`arange` with `end` included. Deprecated in favour of arange."""
 def ravel(input) -> Tensor:
     r"""All elements in one dimension: a view of contiguous memory, else of a contiguous copy."""
+def real(input) -> Tensor:
+    r"""The real part, a view; a real tensor itself."""
 def reciprocal(input, *, out=None) -> Tensor: ...
 def reciprocal_(input) -> Tensor:
     r"""In-place form of `reciprocal`."""

@@ -35,7 +35,7 @@ def inv_ex(A, *, check_errors=False, out=None) -> _linalg_inv_ex:
 def ldl_factor(A, *, hermitian=False, out=None) -> _linalg_ldl_factor:
     r"""(LD, pivots) of `ldl_factor_ex`; LinAlgError where D has a zero block."""
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> _linalg_ldl_factor_ex:
-    r"""(LD, pivots, info) of symmetric A = L D Lᵀ (or Hermitian A = L D Lᴴ) [*, n, n], of which the lower triangle is read. D has blocks of size 1 and 2: pivots, int32 [*, n], are as LAPACK's sytrf (hetrf) gives them."""
+    r"""(LD, pivots, info) of symmetric A = L D Lᵀ (or Hermitian A = L D Lᴴ) [*, n, n], of which the lower triangle is read."""
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None) -> Tensor:
     r"""X with AX = B, [*, n, k], from A's `ldl_factor`."""
 def lstsq(A, B, rcond=None, *, driver=None) -> _linalg_lstsq:
