@@ -77,7 +77,7 @@ def page() -> str:
     lines = ["# Coverage of PyTorch's public names", ""]
     lines += ["Written by `python tools/coverage.py`; a test keeps it current. The names are those that at least two of 48 public code bases use (`tools/names.txt`);"]
     lines += ["of tensors' methods any object's attribute of that name was counted, so that common words (`name`, `values`, `index`) stand too high."]
-    lines += ["*Here* means that the name exists; what an argument asks for beyond dense, real tensors on the CPU raises `NotImplementedError`."]
+    lines += ["*Here* means that the name exists; what an argument asks for beyond dense tensors on the CPU raises `NotImplementedError`."]
     lines += ["How well a name does what PyTorch does is what `tests/` and `tests/torch_compare/` assert.", ""]
     lines += _counts(used, of)
     lines += ["", "## Refused", ""]
