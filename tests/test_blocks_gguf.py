@@ -85,7 +85,7 @@ def test_reads_in_place(path):
 
 def test_header_without_arrays(path):
     header = read_header(path[0])
-    assert header.metadata["tokens"] == "3 values of type text" and header.fields["kinds"].count == 2
+    assert header.metadata["tokens"] == "3 values of type text" and header.fields["kinds"].length == 2
     assert header.entries["q4_k"].bits == 4.5 and header.data_bytes == sum(len(raw) for *_, raw in path[1])
 
 

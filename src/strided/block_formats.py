@@ -156,24 +156,24 @@ def grouped_int(bits: int, group: int = 128, scale: DType | str = "float16", zer
 
     scale: float16, bfloat16 or float32. zero_point: integers are unsigned and a uint8 a group says which of them is zero; otherwise they are symmetric.
     """
-    scale = _D.get(scale) if isinstance(scale, str) else scale
+    chosen: DType | None = _D.get(scale) if isinstance(scale, str) else scale
     if bits not in (4, 8):
         raise ValueError(f"grouped integers have 4 or 8 bits, not {bits!r}")
     if not isinstance(group, int) or isinstance(group, bool) or group < 1:
         raise ValueError(f"a group is a positive number of elements, not {group!r}")
-    if scale not in (_D["float16"], _D["bfloat16"], _D["float32"]):
+    if chosen is None or chosen not in (_D["float16"], _D["bfloat16"], _D["float32"]):
         raise ValueError(f"the scale of grouped integers is float16, bfloat16 or float32, not {scale!r}")
-    name = f"int{bits}_g{group}" + ("" if scale.name == "float16" else f"_{scale.name}") + ("_zero" if zero_point else "")
+    name = f"int{bits}_g{group}" + ("" if chosen.name == "float16" else f"_{chosen.name}") + ("_zero" if zero_point else "")
     found = _ALL.get(name)
     if found is None:
         if len(_ALL) > 4096:  # rows of many lengths, a channel a group: formats are cheap to describe again
             for key in [key for key in _ALL if key not in NAMES]:
                 del _ALL[key]
-        parts = [("elements", -(-group * bits // 8)), ("scales", scale.itemsize)] + ([("zeros", 1)] if zero_point else [])
+        parts = [("elements", -(-group * bits // 8)), ("scales", chosen.itemsize)] + ([("zeros", 1)] if zero_point else [])
         fields = {"codes": (0, 0), "scale": (1, 0)} | ({"zero": (2, 0)} if zero_point else {})
         found = _ALL[name] = BlockFormat(
-            name, f"{'u' if zero_point else ''}int{bits}", group, group, scale.name, "pairs" if bits == 4 else "bytes", parts, fields, zero="zero" if zero_point else "",
-            doc=f"integers in groups of {group} under a {scale.name} scale" + (" and a zero point" if zero_point else ""),
+            name, f"{'u' if zero_point else ''}int{bits}", group, group, chosen.name, "pairs" if bits == 4 else "bytes", parts, fields, zero="zero" if zero_point else "",
+            doc=f"integers in groups of {group} under a {chosen.name} scale" + (" and a zero point" if zero_point else ""),
         )  # fmt: skip
     return found
 

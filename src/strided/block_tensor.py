@@ -69,7 +69,7 @@ class BlockTensor(Tensor):
         return self.parts[0].mem
 
     @property
-    def ptr(self) -> int:
+    def ptr(self) -> int:  # type: ignore[override]
         return self.parts[0].ptr
 
     @property

@@ -109,11 +109,11 @@ class GgufHeader(NamedTuple):
 class Counted(NamedTuple):
     """Stands for an array of metadata that was not read: how many values of which type."""
 
-    count: int
+    length: int
     type: str
 
     def __str__(self):
-        return f"{self.count:,} values of type {self.type}"
+        return f"{self.length:,} values of type {self.type}"
 
 
 def is_gguf(path: str | os.PathLike[str]) -> bool:

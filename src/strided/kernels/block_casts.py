@@ -37,7 +37,7 @@ def descriptor(address, rows, cols, block, row_stride, strides, result_bytes):
 # ---- the walk -------------------------------------------------------------------------------------------------------------------
 
 
-def _kernel(f: Function, word) -> tuple:
+def _kernel(f: Function, word) -> None:
     """The entry: this part's range of all blocks, row by row: calls @row(plain row, parts' rows, first and last block, tensor scale)."""
     slot = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(2 + PARTS)]
     total = f.mul(word["rows"], word["blocks"])

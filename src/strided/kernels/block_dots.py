@@ -129,8 +129,8 @@ class _Text:
         order = self.order()
         lane_of = [0] * n
         for picked in order:
-            for byte, element in enumerate(picked):
-                lane_of[element] = byte // 4
+            for at, element in enumerate(picked):
+                lane_of[element] = at // 4
         bits = (22 if self.sides == 2 else 21) if self.digits == 3 else 14  # sums of a lane fit 32 bits
 
         def in_lanes(values, combine):
@@ -160,8 +160,8 @@ class _Text:
             moved = f.plus("float", n, f.times("float", n, x, spread), b.real(1.5 * 2.0**23, n))
             whole = f.op(f"sub <{n} x i32> {f.op(f'bitcast <{n} x float> {moved} to <{n} x i32>')}, {b.const('i32', _bits(1.5 * 2.0**23), n)}")
             total = in_lanes(whole, lambda one, two: f.op(f"add <{lanes} x i32> {one}, {two}"))
-            for side, picked in enumerate(order):
-                mask = ", ".join(f"i32 {i}" for i in picked)
+            for side, elements in enumerate(order):
+                mask = ", ".join(f"i32 {i}" for i in elements)
                 rest = f.op(f"shufflevector <{n} x i32> {whole}, <{n} x i32> poison, <{w} x i32> <{mask}>")
                 for digit in range(self.digits):
                     byte = f.op(f"trunc <{w} x i32> {rest} to <{w} x i8>")

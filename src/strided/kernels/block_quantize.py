@@ -36,7 +36,7 @@ def _quantize(k: Kind, rule: str, dtype: str) -> str:
     if k.size and k.size == k.span and k.scale in BYTE_SCALES:
         q.many()
     else:
-        q.each()
+        q.each(q.block)
     return row_module(f)
 
 
@@ -98,9 +98,6 @@ class _Quantizing(Blocks):
             self.block(self.parts_at(whole), first, f.sub(self.word["cols"], first))
 
     # ---- one block at a time ----
-
-    def each(self) -> None:
-        super().each(self.block)
 
     def block(self, parts, first, exist) -> None:
         f, k, n, b = self.f, self.k, self.n, self.text

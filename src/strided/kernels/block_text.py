@@ -100,8 +100,8 @@ class BlockText:
         f, k = self.f, self.kind
         if k.order in ("k4", "k5"):
             d, low = (self.number("float16", self.field(parts, name)) for name in ("scale", "min"))
-            factor, least = (f.op(f"uitofp i32 {code} to float") for code in self._six_bit(parts, span))
-            addend = f.op(f"fneg float {f.times('float', 1, low, least)}")
+            factor, offset = (f.op(f"uitofp i32 {code} to float") for code in self._six_bit(parts, span))
+            addend = f.op(f"fneg float {f.times('float', 1, low, offset)}")
             return f.splat("float", f.times("float", 1, d, factor), SPAN), f.splat("float", addend, SPAN)
         if k.order == "k6":
             d = self.number("float16", self.field(parts, "scale"))
@@ -115,8 +115,8 @@ class BlockText:
             factor = f.times("float", 1, factor, tensor_scale)
         if k.unit:
             factor = f.times("float", 1, factor, literal(2.0**k.unit, "float32"))
-        addend = f.splat("float", self.number("float16", self.field(parts, "min")), k.span) if k.zero == "min" else None
-        return f.splat("float", factor, k.span), addend
+        least = f.splat("float", self.number("float16", self.field(parts, "min")), k.span) if k.zero == "min" else None
+        return f.splat("float", factor, k.span), least
 
     def _six_bit(self, parts, s: int) -> tuple[str, str]:
         """Scale and minimum (i32) of group s of eight: the first four have bytes of their own, whose two free bits complete the last four's."""
