@@ -4,11 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+torch = pytest.importorskip("torch")
+from torch.signal import windows as torch_windows
 
 import strided as st
-
-torch = pytest.importorskip("torch")
-import torch.signal.windows  # noqa: E402
 
 NORMS = [None, "ortho", "forward"]
 
@@ -31,11 +30,11 @@ def agree(want, have, tolerance=1e-5, strides=True):
         assert np.abs(a - b).max() <= tolerance * max(1.0, np.abs(a).max())
 
 
-ONE = [((6,), dict()), ((4, 6), dict(n=9)), ((4, 6), dict(n=3, dim=0)), ((2, 3, 4), dict(dim=1)), ((5,), dict(n=5)), ((1,), dict(n=2))]
-SEVERAL = [((4, 6), dict()), ((2, 3, 4), dict(s=(5, 2))), ((2, 3, 4), dict(s=(4, -1), dim=(0, 2))), ((3, 4, 5), dict(dim=(2, 0)))]
+ONE = [((6,), {}), ((4, 6), {"n": 9}), ((4, 6), {"n": 3, "dim": 0}), ((2, 3, 4), {"dim": 1}), ((5,), {"n": 5}), ((1,), {"n": 2})]
+SEVERAL = [((4, 6), {}), ((2, 3, 4), {"s": (5, 2)}), ((2, 3, 4), {"s": (4, -1), "dim": (0, 2)}), ((3, 4, 5), {"dim": (2, 0)})]
 CALLS = [(name, *case) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for case in ONE]
 CALLS += [(name + "n", *case) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for case in SEVERAL]
-CALLS += [(name + "2", (2, 3, 4), dict()) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")]
+CALLS += [(name + "2", (2, 3, 4), {}) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")]
 
 
 def kinds(name):
@@ -115,8 +114,8 @@ def test_frequencies():
 # ---- short-time transforms ----------------------------------------------------------------------------------------------------------
 
 STFT = [
-    dict(n_fft=8), dict(n_fft=8, hop_length=3, win_length=6), dict(n_fft=9, center=False), dict(n_fft=8, pad_mode="constant", normalized=True), dict(n_fft=8, pad_mode="replicate"),
-    dict(n_fft=8, pad_mode="circular", onesided=False), dict(n_fft=8, hop_length=11), dict(n_fft=8, win_length=4, hop_length=3, center=False, align_to_window=True),
+    {"n_fft": 8}, {"n_fft": 8, "hop_length": 3, "win_length": 6}, {"n_fft": 9, "center": False}, {"n_fft": 8, "pad_mode": "constant", "normalized": True}, {"n_fft": 8, "pad_mode": "replicate"},
+    {"n_fft": 8, "pad_mode": "circular", "onesided": False}, {"n_fft": 8, "hop_length": 11}, {"n_fft": 8, "win_length": 4, "hop_length": 3, "center": False, "align_to_window": True},
 ]  # fmt: skip
 
 
@@ -137,7 +136,7 @@ def test_stft(arguments, shape):
     agree(torch.stft(x, return_complex=False, **arguments), st.stft(y, return_complex=False, **arguments), strides=False)
 
 
-ISTFT = [dict(n_fft=8), dict(n_fft=8, hop_length=2, win_length=6), dict(n_fft=8, normalized=True), dict(n_fft=8, onesided=False), dict(n_fft=7, hop_length=3)]
+ISTFT = [{"n_fft": 8}, {"n_fft": 8, "hop_length": 2, "win_length": 6}, {"n_fft": 8, "normalized": True}, {"n_fft": 8, "onesided": False}, {"n_fft": 7, "hop_length": 3}]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -181,10 +180,10 @@ def test_older_windows(name):
         assert np.allclose(want.double().numpy(), have.double().numpy(), 0, tolerance)
 
 
-@pytest.mark.parametrize("name", torch.signal.windows.__all__)
+@pytest.mark.parametrize("name", torch_windows.__all__)
 def test_windows(name):
     more = {"a": [0.3, 0.4, 0.2]} if name == "general_cosine" else {}
     for n, sym, (dtype, tolerance) in itertools.product([0, 1, 2, 3, 8, 33, 512], [True, False], [("float32", 1e-6), ("float64", 3e-15)]):
-        want = getattr(torch.signal.windows, name)(n, sym=sym, dtype=getattr(torch, dtype), **more)
+        want = getattr(torch_windows, name)(n, sym=sym, dtype=getattr(torch, dtype), **more)
         have = getattr(st.signal.windows, name)(n, sym=sym, dtype=getattr(st, dtype), **more)
         assert str(want.dtype) == str(have.dtype) and np.allclose(want.numpy(), have.numpy(), 0, tolerance)

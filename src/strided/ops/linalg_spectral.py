@@ -200,10 +200,10 @@ def _eig(name, A, vectors):
     are_tensors(name, input=A)
     name = name.replace("_", ".")
     square(name, A)
+    dtype = A.dtype.to_complex()  # raises for integers
     floating(name, A, low=False)
     if not A.is_meta and not bool(A.isfinite().all()):
         raise RuntimeError(f"torch.{name}: input tensor should not contain infs or NaNs.")
-    dtype = A.dtype.to_complex()
     outs = [(A.shape[:-1], dtype), (A.shape, dtype, "columns")]
 
     def decompose(a):
