@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 torch = pytest.importorskip("torch")
 from torch.signal import windows as torch_windows
 
