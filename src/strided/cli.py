@@ -78,19 +78,25 @@ def run(words: Sequence[str]) -> int:
 
     parser = argparse.ArgumentParser(
         prog="strided run",
-        usage="strided run [-h] [--full-traceback] (script.py | -m module | -c code | -) [args …]",
+        usage="strided run [-h] [--full-traceback] [--watch [--html FILE]] (script.py | -m module | -c code | -) [args …]",
         description="Run a PyTorch script with `torch` meaning strided: its arguments, exit code and tracebacks are Python's own.",
         epilog="""examples:
   strided run train.py --steps 10         torch, torch.nn, torch.utils.data, … resolve to strided
   strided run -m package.train --steps 10
   strided run -c 'import torch; print(torch.arange(6).view(2, 3).stride())'
+  strided run --watch train.py            say what goes wrong in training: NaN and where it came from, dead units, …
+  strided run --watch --html run.html train.py
   strided run --full-traceback train.py   keep this package's own frames in tracebacks""",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--full-traceback", action="store_true", help="show strided's own frames in tracebacks (folded by default)")
+    parser.add_argument("--watch", action="store_true", help="look at losses, gradients and results while training, and report what went wrong at the end")
+    parser.add_argument("--html", metavar="FILE", help="with --watch: also write a page with the loss and every layer's gradient norm over the steps")
     script.add_target(parser)
     options = parser.parse_args(words)
     target = script.target_of(options, parser)
+    if options.html is not None and not options.watch:
+        parser.error("--html is where --watch writes its page: give both")
     if target.kind == "script" and target.name != "-":
         try:
             open(target.name, "rb").close()
@@ -99,6 +105,10 @@ def run(words: Sequence[str]) -> int:
         except OSError as error:
             print(f"strided run: can't open file '{os.path.abspath(target.name)}': [Errno {error.errno}] {error.strerror}", file=sys.stderr)
             return 2
+    if options.watch:
+        from strided.lens.watch_run import run as watched
+
+        return watched(target, options.full_traceback, options.html)
     return script.run(target, options.full_traceback)
 
 

@@ -22,12 +22,18 @@ from strided.layout import Layout
 from strided.tensor import Spec, Tensor, empty, wrap
 
 
+BEFORE: list = []  # called with the tensors of each pass that accumulates: for those who watch training
+
+
 def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=None, accumulate=True) -> list | None:
     """Runs the graph of `tensors` (tensors or GradientEdges) from their gradients `grads`.
 
     inputs None: every leaf that is reached accumulates into `.grad`. Otherwise only paths to `inputs` are followed, and with `accumulate` their `.grad`
     is added to; without it, their gradients are returned, None where nothing arrived.
     """
+    if BEFORE and accumulate:
+        for hook in BEFORE:
+            hook(tensors)
     roots = []
     for tensor, grad in zip(tensors, grads):
         edge = tensor if isinstance(tensor, tuple) else gradient_edge(tensor)

@@ -1,0 +1,308 @@
+"""`Watch`: looks at a training script while it runs. Results of operators are looked at as they come, gradients when an optimiser steps.
+
+Holds the collecting. What is worth saying about it is watch_findings.py's, the report's two forms watch_report.py's.
+"""
+from __future__ import annotations
+
+import gc
+import math
+import os
+import sys
+from threading import get_ident
+from typing import Any, NamedTuple
+
+from .. import dispatch
+from ..autograd import engine, no_grad
+from ..kernels.finite import INFINITE, NAN, specials
+from ..layout import broadcast_shapes
+from ..nn.module import Module
+from ..optim.optimizer import GLOBAL_STEP_POST, GLOBAL_STEP_PRE
+from ..tensor import Tensor
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_RELUS = {"relu", "relu_", "relu6", "threshold", "threshold_"}
+_EVERY = 4  # calls of an activation between looks at it
+_DENSE_STEPS, _SPARSE = 20, 10  # gradient norms are taken at each of the first steps, then at every tenth
+
+
+class Place(NamedTuple):
+    """A line of the user's."""
+
+    file: str
+    line: int
+
+    def __str__(self):
+        return f"{os.path.basename(self.file)}, line {self.line}"
+
+
+class Special(NamedTuple):
+    """Where an infinity or NaN was made: `kind` INFINITE or NAN, operator, line, shapes; `cause`: that of the input it was made from."""
+
+    kind: int
+    op: str
+    place: Place | None
+    phase: str
+    shape: tuple
+    cause: Special | None
+
+
+class Watch:
+    """Context manager around a training run. `losses` [(step, value)], `norms` {parameter's name: [(step, norm)]}."""
+
+    def __init__(self):
+        self.losses: list[tuple[int, float]] = []
+        self.norms: dict[str, list[tuple[int, float]]] = {}
+        self.rms: dict[str, list[float]] = {}
+        self.totals: list[tuple[int, float]] = []
+        self.steps = 0
+        self.backwards = 0
+        self.marks: dict[int, tuple[Any, Special]] = {}  # storages that hold specials, kept so that their ids stay theirs
+        self.first: Special | None = None  # the first NaN
+        self.bad_loss: tuple[int, float] | None = None
+        self.loss_mark: Special | None = None
+        self.bad_gradient: tuple[int, str, Special | None, int] | None = None  # step, parameter, origin, backward passes so far
+        self.bad_parameter: tuple[int, str] | None = None
+        self.relus: dict[Place, list] = {}  # calls so far, looks, which units fired
+        self.broadcasts: dict[Place, tuple] = {}
+        self.optimisers: list[Any] = []  # weakly would lose those made in functions that returned: kept
+        self.received: set[int] = set()  # ids of parameters that had a gradient at some step
+        self.names: dict[int, str] = {}
+        self.uncleared: Place | None = None
+        self.stepped = False
+        self.thread = get_ident()
+
+    # ---- listening ----
+
+    def __enter__(self):
+        self.watching = dispatch.watch(self._see)
+        self.watching.__enter__()
+        self.handles = [(GLOBAL_STEP_PRE, "watch"), (GLOBAL_STEP_POST, "watch")]
+        GLOBAL_STEP_PRE["watch"], GLOBAL_STEP_POST["watch"] = self._before_step, self._after_step
+        engine.BEFORE.append(self._before_backward)
+        return self
+
+    def __exit__(self, *exc):
+        engine.BEFORE.remove(self._before_backward)
+        for table, key in self.handles:
+            del table[key]
+        self.watching.__exit__(*exc)
+
+    def _see(self, entry, args, result) -> None:
+        if entry.view or get_ident() != self.thread:
+            return
+        if type(result) is Tensor:
+            if result.spec.dtype.is_floating_point:
+                self._check(entry, args, result)
+                if result._tracked:
+                    if entry.name in _RELUS and result.ndim >= 2:
+                        self._activation(result)
+                    elif len(args) >= 2 and isinstance(args[0], Tensor) and isinstance(args[1], Tensor) and args[0].ndim != args[1].ndim:
+                        self._broadcast(entry, args[0], args[1])
+        elif type(result) is tuple or type(result) is list:
+            for t in result:
+                if isinstance(t, Tensor) and t.spec.dtype.is_floating_point:
+                    self._check(entry, args, t)
+
+    # ---- infinities and NaN ----
+
+    def _check(self, entry, args, t: Tensor) -> None:
+        spec = t.spec
+        found = 0 if spec.is_meta else specials(spec.dtype.name, t.ptr, spec.layout.span)  # what lies between a window's elements counts, too
+        node = t._node
+        if node is not None and dispatch.CONTEXT.phase != "backward":
+            node.__dict__["_made_at"] = _user_frame()
+        if not found:
+            if id(t.mem) in self.marks and spec.nbytes == t.mem.nbytes:
+                del self.marks[id(t.mem)]  # written over
+            return
+        if self.first is not None and self.bad_loss is not None:
+            return  # from here on everything is NaN
+        causes = [self._mark_of(x) for x in dispatch.tensors_in(args) if x is not t and x.spec.dtype.is_floating_point]
+        causes = [cause for cause in causes if cause is not None]
+        kind = NAN if found & NAN else INFINITE
+        same = next((cause for cause in causes if cause.kind == kind), None)
+        if same is None:
+            place, op = (user_place(), entry.name) if dispatch.CONTEXT.phase != "backward" else _backward_place()
+            same = Special(kind, op, place, dispatch.CONTEXT.phase, tuple(spec.shape), causes[0] if causes else None)
+            if kind == NAN and self.first is None:
+                self.first = same
+        self.marks[id(t.mem)] = t.mem, same
+
+    def _mark_of(self, x: Tensor) -> Special | None:
+        """What is known of specials in an input; one that no operator was seen to make came with the data."""
+        held = self.marks.get(id(x.mem))
+        if held is not None:
+            return held[1]
+        found = 0 if x.spec.is_meta or x._tracked else specials(x.spec.dtype.name, x.ptr, x.spec.layout.span)
+        if not found:  # (what is tracked and was made by no operator is a parameter: how it came to this is seen where it was changed)
+            return None
+        mark = Special(NAN if found & NAN else INFINITE, "data", user_place(), "data", tuple(x.spec.shape), None)
+        if mark.kind == NAN and self.first is None:
+            self.first = mark
+        self.marks[id(x.mem)] = x.mem, mark
+        return mark
+
+    # ---- losses and gradients ----
+
+    def _before_backward(self, tensors) -> None:
+        if get_ident() != self.thread:
+            return
+        if self.stepped and self.uncleared is None and self.steps <= _DENSE_STEPS:
+            self.stepped = False
+            with no_grad(), _quiet():
+                if any(p.grad is not None and bool((p.grad != 0).any()) for group in self.groups() for p in group["params"]):
+                    self.uncleared = user_place()
+        self.stepped = False
+        self.backwards += 1
+        for t in tensors:
+            if isinstance(t, Tensor) and t.numel() == 1 and not t.is_meta:
+                with no_grad(), _quiet():
+                    value = float(t.detach())
+                self.losses.append((self.backwards, value))
+                if not math.isfinite(value) and self.bad_loss is None:
+                    self.bad_loss = self.backwards, value
+                    self.loss_mark = self._mark_of(t)
+
+    def groups(self):
+        return [group for optimiser in self.optimisers for group in optimiser.param_groups]
+
+    def _before_step(self, optimiser, args, kwargs) -> None:
+        if get_ident() != self.thread:
+            return
+        if all(optimiser is not known for known in self.optimisers):
+            self.optimisers.append(optimiser)
+            self.name_parameters()
+        self.steps += 1
+        look = self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0
+        total = 0.0
+        with no_grad(), _quiet():
+            for group in optimiser.param_groups:
+                for p in group["params"]:
+                    if p.grad is None:
+                        continue
+                    self.received.add(id(p))
+                    if self.bad_gradient is None and specials(p.grad.dtype.name, p.grad.data_ptr(), p.grad.spec.layout.span):
+                        held = self.marks.get(id(p.grad.mem))
+                        self.bad_gradient = self.steps, self.name(p), held[1] if held else self.first, self.backwards
+                    if look:
+                        norm = float(p.grad.float().norm())
+                        total += norm * norm if math.isfinite(norm) else 0.0
+                        self.norms.setdefault(self.name(p), []).append((self.steps, norm))
+                        if p.ndim >= 2:
+                            self.rms.setdefault(self.name(p), []).append(norm / math.sqrt(max(p.numel(), 1)))
+        if look:
+            self.totals.append((self.steps, math.sqrt(total)))
+
+    def _after_step(self, optimiser, args, kwargs) -> None:
+        self.stepped = True
+        if self.bad_parameter is None and self.bad_gradient is None and (self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0):
+            for group in optimiser.param_groups:
+                for p in group["params"]:
+                    if specials(p.dtype.name, p.data_ptr(), p.spec.layout.span):
+                        self.bad_parameter = self.steps, self.name(p)
+                        return
+
+    def name_parameters(self) -> None:
+        """Parameters' names in the modules that hold them: outermost modules give the longest names."""
+        for module in outermost():
+            for name, p in module.named_parameters():
+                self.names.setdefault(id(p), name)
+
+    def name(self, p) -> str:
+        return self.names.get(id(p)) or f"a parameter of shape {list(p.shape)}"
+
+    # ---- shapes and activations ----
+
+    def _broadcast(self, entry, a: Tensor, b: Tensor) -> None:
+        """[n, 1] beside [n]: both grow to [n, n], which in a loss compares everything with everything."""
+        n = a.numel()
+        if n <= 1 or n != b.numel() or not (entry.pointwise or entry.name.endswith("loss")):
+            return
+        try:
+            full = broadcast_shapes(a.shape, b.shape)
+        except RuntimeError:
+            return
+        size = 1
+        for d in full:
+            size *= d
+        if size == n * n:
+            place = user_place()
+            if place is not None:
+                self.broadcasts.setdefault(place, (entry.name, list(a.shape), list(b.shape), list(full)))
+
+    def _activation(self, result: Tensor) -> None:
+        place = user_place()
+        if place is None:
+            return
+        unit = 1 if result.ndim in (4, 5) else result.ndim - 1
+        state = self.relus.setdefault(place, [])
+        key = result.shape[unit]
+        held = next((s for s in state if s[0] == key), None)
+        if held is None:
+            held = [key, 0, 0, None]
+            state.append(held)
+        held[1] += 1
+        if held[1] % _EVERY and held[1] > _EVERY:
+            return
+        with no_grad():
+            fired = (result.detach() > 0).any(tuple(d for d in range(result.ndim) if d != unit))
+            held[3] = fired if held[3] is None else held[3] | fired
+        held[2] += 1
+
+
+class _quiet:
+    """What is computed in here is not watched."""
+
+    def __enter__(self):
+        dispatch.CONTEXT.depth += 1
+
+    def __exit__(self, *exc):
+        dispatch.CONTEXT.depth -= 1
+
+
+_ours: dict[Any, bool] = {}  # code objects met, and whether they are this package's
+
+
+def _user_frame() -> tuple | None:
+    """(code, place in it) of the innermost frame that is not this package's: cheap to take, `Place` is made of it when needed."""
+    frame = sys._getframe(3)
+    while frame is not None:
+        code = frame.f_code
+        ours = _ours.get(code)
+        if ours is None:
+            ours = _ours[code] = code.co_filename.startswith((_PACKAGE, "<frozen"))
+        if not ours:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def _place_of(found: tuple | None) -> Place | None:
+    if found is None:
+        return None
+    code, at = found
+    line = next((line for start, end, line in code.co_lines() if start <= at < end), None)
+    return Place(code.co_filename, line or code.co_firstlineno)
+
+
+def user_place() -> Place | None:
+    """The innermost line that is not this package's."""
+    return _place_of(_user_frame())
+
+
+def _backward_place() -> tuple[Place | None, str]:
+    """Where the node that is running was made, and its name: the engine's own frame knows the node."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code is engine._Run.loop.__code__:
+            node = frame.f_locals.get("node")
+            return (None, "backward") if node is None else (_place_of(node.__dict__.get("_made_at")), node.name())
+        frame = frame.f_back
+    return None, "backward"
+
+
+def outermost() -> list[Module]:
+    """The modules alive that are in no other."""
+    modules = [m for m in gc.get_objects() if isinstance(m, Module)]
+    inner = {id(child) for m in modules for child in m._modules.values() if child is not None}
+    return [m for m in modules if id(m) not in inner]

@@ -1,0 +1,215 @@
+"""`strided run --watch`: each planted fault is found, named by its line, and a healthy run is left in peace."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+HEAD = """
+import torch, torch.nn as nn, torch.nn.functional as F
+torch.manual_seed(0)
+x, y = torch.randn(64, 8), torch.randn(64)
+def train(net, loss_of, steps=12, lr=0.01, parameters=None, clear=True):
+    optimizer = torch.optim.SGD(parameters or net.parameters(), lr)
+    for _ in range(steps):
+        if clear:
+            optimizer.zero_grad()
+        loss = loss_of(net)
+        loss.backward()
+        optimizer.step()
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
+"""
+
+# name: (script behind HEAD, with the line at fault marked, what the report must say)
+FAULTS = {
+    "log of zero": (
+        """
+def loss_of(net):
+    p = net(x).squeeze(-1).relu()
+    return (torch.log(p) * p).mean()  # here
+train(net, loss_of)
+""",
+        ["loss became nan", "An infinity|an infinity", "log", "clamp_min"],
+    ),
+    "nothing by nothing": (
+        """
+def loss_of(net):
+    h = net(x).squeeze(-1)
+    spread = h - h
+    return (spread / spread.std()).mean()  # here
+train(net, loss_of)
+""",
+        ["loss became nan", "div", "divisor"],
+    ),
+    "overflow": (
+        """
+def loss_of(net):
+    h = (net(x) * 1000).exp()  # here
+    return (h / h.sum()).mean()
+train(net, loss_of)
+""",
+        ["not finite", "exp", "overflows"],
+    ),
+    "root at zero": (
+        """
+def loss_of(net):
+    h = (net(x) * 0).square().sum()
+    return torch.sqrt(h)  # here
+train(net, loss_of)
+""",
+        ["gradient of .* stopped being finite", "backward pass", "Sqrt", "derivative at 0"],
+    ),
+    "nan in the data": (
+        """
+x[3, 2] = float("nan")
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)
+train(net, loss_of)
+""",
+        ["loss became nan", "isnan|data"],
+    ),
+    "dead units": (
+        """
+with torch.no_grad():
+    net[0].bias -= 100
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)  # here
+train(net, loss_of, steps=40)
+""",
+        ["32 of 32 units", "leaky_relu"],
+    ),
+    "vanishing": (
+        """
+deep = nn.Sequential(*[m for _ in range(24) for m in (nn.Linear(8, 8), nn.Sigmoid())], nn.Linear(8, 1))
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)
+train(deep, loss_of)
+""",
+        ["vanishing gradient", r"0\.weight", "residual"],
+    ),
+    "exploding": (
+        """
+deep = nn.Sequential(*[nn.Linear(8, 8) for _ in range(30)], nn.Linear(8, 1))
+with torch.no_grad():
+    for layer in deep:
+        layer.weight *= 3
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)
+train(deep, loss_of, steps=4, lr=1e-38)
+""",
+        ["exploding gradient", "normalise|Clip"],
+    ),
+    "both sides grown": (
+        """
+def loss_of(net):
+    return ((net(x) - y) ** 2).mean()  # here
+train(net, loss_of)
+""",
+        [r"\[64, 1\] and \[64\]", r"\[64, 64\]", "squeeze"],
+    ),
+    "unused parameter": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.unused = nn.Linear(8, 1), nn.Linear(8, 1)
+    def forward(self, x):
+        return self.used(x)
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)
+train(Net(), loss_of)
+""",
+        ["no gradient", r"unused\.weight, unused\.bias never received"],
+    ),
+    "missing from the optimiser": (
+        """
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)
+train(net, loss_of, parameters=list(net[2].parameters()))
+""",
+        ["not in the optimiser", r"0\.weight, 0\.bias requires grad"],
+    ),
+    "gradients not cleared": (
+        """
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)
+train(net, loss_of, clear=False)
+""",
+        ["gradients kept", "zero_grad"],
+    ),
+    "diverging": (
+        """
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)
+train(net, loss_of, steps=60, lr=30.0)
+""",
+        ["not finite|exploding", "learning rate"],
+    ),
+}
+
+HEALTHY = {
+    "regression": """
+def loss_of(net):
+    return F.mse_loss(net(x).squeeze(-1), y)
+train(net, loss_of, steps=60)
+""",
+    "classifier with masks, dropout and batch norm": """
+net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.2), nn.Flatten(), nn.Linear(144, 10))
+images, labels = torch.randn(16, 1, 8, 8), torch.randint(0, 10, (16,))
+train(net, lambda net: F.cross_entropy(net(images), labels), steps=40, lr=0.05)
+""",
+    "attention with a mask of infinities": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 1)
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        scores = q @ k.transpose(-2, -1)
+        scores = scores.masked_fill(torch.ones(16, 16).triu(1) == 1, float("-inf"))
+        return self.out(scores.softmax(-1) @ v)
+tokens, target = torch.randn(4, 16, 8), torch.randn(4, 16, 1)
+train(Net(), lambda net: F.mse_loss(net(tokens), target), steps=30)
+""",
+    "gradients of several passes added up": """
+optimizer = torch.optim.Adam(net.parameters())
+for step in range(10):
+    for part in range(3):
+        F.mse_loss(net(x).squeeze(-1), y).backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=False)
+""",
+}
+
+
+def watched(tmp_path, body, *words):
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + body)
+    done = subprocess.run([sys.executable, "-m", "strided", "run", "--watch", *words, str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_found(name, tmp_path):
+    body, expected = FAULTS[name]
+    report = watched(tmp_path, body)
+    for pattern in expected:
+        assert re.search(pattern, report), f"{pattern!r} is not in\n{report}"
+    lines = [n for n, line in enumerate((HEAD + body).split("\n"), 1) if line.endswith("# here")]
+    if lines and name != "dead units":
+        assert f"train.py, line {lines[0]}" in report, report
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_healthy_runs_are_left_in_peace(name, tmp_path):
+    report = watched(tmp_path, HEALTHY[name])
+    assert report.count("\n") == 1 and "Nothing to report." in report, report
+
+
+def test_the_page_has_the_curves(tmp_path):
+    page = tmp_path / "run.html"
+    watched(tmp_path, HEALTHY["regression"], "--html", str(page))
+    text = page.read_text()
+    assert text.count("<polyline") == 2 + 4 and "0.weight" in text and "http" not in text
