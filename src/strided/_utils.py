@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .dtypes import uint8
 from .nn.parameter import Parameter
 from .ops.table import TABLE
 from .refused import missing
@@ -13,14 +14,8 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -
     """A tensor of the storage's memory; a storage without a dtype gives bytes (uint8)."""
     if not isinstance(storage, (TypedStorage, UntypedStorage)):
         raise TypeError(f"_rebuild_tensor(): expected a storage, got {type(storage).__name__}")
-    made = TABLE["empty"].call((0,), dtype=storage.dtype if isinstance(storage, TypedStorage) else _bytes(), device=storage.device)
+    made = TABLE["empty"].call((0,), dtype=storage.dtype if isinstance(storage, TypedStorage) else uint8, device=storage.device)
     return made.set_(storage, storage_offset, tuple(size), tuple(stride))
-
-
-def _bytes():
-    from .dtypes import uint8
-
-    return uint8
 
 
 def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any, metadata: Any = None) -> Tensor:

@@ -231,7 +231,7 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         (size,) = sizes
         if size == 0:
             raise NotImplementedError("vmap: a batch of no samples has no result here: func is called once a sample")
-        state = None if randomness == "different" else get_rng_state()
+        state = get_rng_state()
         results = []
         for i in range(size):
             if randomness == "same":

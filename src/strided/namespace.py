@@ -87,10 +87,9 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """0 "default", 1 "warn" or 2 "error": kept, since every operator is deterministic."""
-    modes = {"default": 0, "warn": 1, "error": 2}
-    if debug_mode not in modes and debug_mode not in modes.values():
+    if debug_mode not in (0, 1, 2, "default", "warn", "error"):
         raise RuntimeError(f"invalid value for set_deterministic_debug_mode: expected 0, 1, 2, 'default', 'warn' or 'error', but got {debug_mode}")
-    use_deterministic_algorithms(modes.get(debug_mode, debug_mode) != 0)  # type: ignore[call-overload]
+    use_deterministic_algorithms(debug_mode not in (0, "default"))
 
 
 def get_deterministic_debug_mode() -> int:

@@ -47,10 +47,9 @@ def _text(type: str, size: int) -> str:
         for dz in (0, 1):
             for dy in (0, 1):
                 for dx in (0, 1):
-                    inside = None
-                    for (whole, _), limit in ((near[0][dx], width), (near[1][dy], height), (near[2][dz], depth)):
-                        fits = b(f"icmp ult i64 {whole}, {limit}")
-                        inside = fits if inside is None else b(f"and i1 {inside}, {fits}")
+                    inside = b(f"icmp ult i64 {near[0][dx][0]}, {width}")
+                    for (whole, _), limit in ((near[1][dy], height), (near[2][dz], depth)):
+                        inside = b(f"and i1 {inside}, {b(f'icmp ult i64 {whole}, {limit}')}")
                     offset = b.add(b.mul(b.add(b.mul(near[2][dz][0], height), near[1][dy][0]), width), near[0][dx][0])
                     corners.append(((dx, dy, dz), inside, offset))
         with b.loop(0, channels) as c:
