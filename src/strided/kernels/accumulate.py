@@ -39,14 +39,6 @@ def splittable(exprs, ins) -> bool:
     return bool(found) and not any(n.op in PICKS or any(m.op in REDUCTIONS for m in E.topological(n.args)) for n in found)
 
 
-def substitute(expr, mapping):
-    """`expr` with the nodes of `mapping` replaced."""
-    new = dict(mapping)
-    for n in E.topological((expr,), new):
-        new[n] = E._intern(n.op, tuple(new[a] for a in n.args), n.data, E._number_text(n.data) if n.op == "constant" else n.data)
-    return new[expr]
-
-
 def input_types(ins, default) -> dict:
     """Compute types of the leaves, for `lower.infer`. `ins`: dtype names, "f64" or "i64"."""
     types = {"f64": "weak float", "i64": "weak int"}

@@ -14,7 +14,8 @@ ARITHMETIC = frozenset(
     "add sub mul div floordiv mod fmod truncdiv pow neg abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal sin cos tan asin acos atan atan2 "
     "sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma trigamma floor ceil trunc round hypot fma rsum rprod".split())
 COSTLY = frozenset(  # about an order of magnitude more work an element than an addition
-    "floordiv mod fmod truncdiv pow exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma trigamma sigmoid hypot".split())
+    "floordiv mod fmod truncdiv pow exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv "
+    "lgamma digamma trigamma sigmoid hypot".split())
 REDUCTIONS = frozenset("rsum rprod rmax rmin rany rall rargmax rargmin".split())
 FLOPS = {"sigmoid": 4}  # negate, exp, add, divide
 
@@ -314,6 +315,13 @@ def gradients(expr, gradient, inputs, complex_inputs=None):
     from .derivative import gradients
     return gradients(expr, gradient, inputs, complex_inputs)
 
+
+def substitute(expr, mapping):
+    """`expr` with the nodes of `mapping` replaced."""
+    new = dict(mapping)
+    for n in topological((expr,), new):
+        new[n] = n if not n.args else rebuild(n, tuple([new[a] for a in n.args]))
+    return new[expr]
 
 
 def rebuild(old, args):

@@ -200,7 +200,7 @@ def _split(geometry, pieces, result_bytes) -> FoldPlan:
     first = _Geometry(exprs, g.dims, outs, g.ins)
     assert first.folded[0] == g.folded[0] and first.across == g.across, "the pieces are cut as they were counted"
     first_desc = first.descriptor(pieces=pieces, piece_strides=[d.itemsize for d, _ in outs])
-    second_exprs = [accumulate.substitute(e, replaced) for e in g.exprs]
+    second_exprs = [E.substitute(e, replaced) for e in g.exprs]
     second_outs = [(d, Layout.of([*layout.shape, 1], [*layout.strides, 0])) for d, layout in g.outs]
     second = _Geometry(second_exprs, [len(row_shape)], second_outs, ins2)
     return FoldPlan(first_desc, second.descriptor(result_bytes, extent=g.extent), size, offsets, len(g.outs), kept)

@@ -16,14 +16,14 @@ from ..autograd.modes import STATE
 from ..autograd.saved import attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, launch_new, run
 from ..errors import PackedOperand
-from ..kernels import complex as complex_rules
 from ..kernels import expr as E
 from ..kernels.derivative import conj
 from ..kernels.index import build_copy
 from ..kernels.map import build_map
 from ..layout import broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, wrap
-from . import packed, real_only, signatures, table
+from . import packed, signatures, table
+from .pointwise_complex import ComplexTwins
 from .pointwise_nodes import NO_NUMBERS, PASS, ZERO, Recipe, fit, node_class, sum_to
 from .table import TABLE, Entry
 
@@ -49,14 +49,13 @@ class Plan:
         return [o.ptr if isinstance(o, Tensor) else o for o in numbers] + [operands[i].imag for i in self.split]
 
 
-class Pointwise:
+class Pointwise(ComplexTwins):
     """An operator given by an expression over its operands.
 
     kind: how the result's dtype follows from the operands' common one: "promote" (the same), "float" (integers become the default float),
     "compare" (bool), "bool" (bool, operands used as they are). node: the autograd node class's name, or None where nothing is to be recorded.
 
-    Complex operands are a twin's business: the same operator with derivatives and a result dtype of its own for one choice of complex operands, so that
-    nothing is asked on a real call.
+    Complex operands are a twin's business, see `ComplexTwins`.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], arity: int, kind: str = "promote", node: str | None = None):
@@ -71,63 +70,7 @@ class Pointwise:
         self.node_class = node_class(node) if node else None
         self.entry: Entry | None = None  # what the lens is told of a derivative, which has no entry in the table
         self.rounds = False  # numbers and wider 0-d operands round to a 16-bit common dtype before they are computed with
-        self.complexes: tuple[bool, ...] = (False,) * arity  # which operands are complex
-        self.twins: dict[tuple[bool, ...], Pointwise] = {}  # by `complexes`
-        self.is_twin = False
-        self.complex_function: Callable[..., Any] | None = None  # the expression for complex operands, where that is another one
-        self.keeps_real = False  # real operands beside complex ones are used as real numbers, not as complex ones without an imaginary part
-
-    # ---- complex operands ---------------------------------------------------------------------------------------------
-
-    def for_operands(self, operands) -> Pointwise:
-        """The operator, or its twin for the complex ones among `operands`."""
-        complexes = tuple([o.spec.dtype.is_complex if isinstance(o, Tensor) else type(o) is complex for o in operands])
-        if complexes == self.complexes:
-            return self
-        if any(complexes):
-            real_only.check(self.name, *operands)
-        try:
-            return self.twin(complexes)
-        except NotImplementedError:  # a function that has no rule
-            raise real_only.refusal(self.name, dtypes.result_type(*operands)) from None
-
-    def _lends(self, kinds: tuple) -> bool:
-        """Whether operands of the same kinds always have the same plan."""
-        return True
-
-    def twin(self, complexes: tuple[bool, ...]) -> Pointwise:
-        """This operator where the operands that `complexes` marks are complex. Raises NotImplementedError where a function in it has no rule for them."""
-        self.twins.setdefault(self.complexes, self)
-        found = self.twins.get(complexes)
-        if found is None:
-            found = self.copy()
-            found.complexes, found.is_twin = complexes, True
-            if self.complex_function is not None:
-                found.expr, found.gradient = E.trace(self.complex_function, self.arity), None
-            found.flops = E.flops(found._in_parts())
-            self.twins[complexes] = found
-        return found
-
-    def copy(self) -> Pointwise:
-        """The same operator, to be given another expression: nothing planned yet, twins shared."""
-        made = _new(type(self))
-        made.__dict__.update(self.__dict__)
-        made.plans, made.inplace_plans, made.vjps, made.recipes = PlanCache(), PlanCache(), {}, {}
-        return made
-
-    def _complex_inputs(self) -> frozenset[int]:
-        return frozenset(i for i, is_complex in enumerate(self.complexes) if is_complex)
-
-    def _in_parts(self):
-        """The expression over the parts of the complex operands."""
-        return complex_rules.rewrite((self.expr,), self._complex_inputs())
-
-    def _is_complex(self) -> bool:
-        """Whether an operand or the result is complex."""
-        return any(self.complexes) or self.result_is_complex()
-
-    def result_is_complex(self) -> bool:
-        return self.expr in complex_rules.complex_nodes((self.expr,), self._complex_inputs())
+        self.begin_as_real()
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
@@ -184,23 +127,6 @@ class Pointwise:
             compute = [None if i in wider else c for i, c in enumerate(compute)]
         desc = build_map(expr, [(result_dtype, layout)], ins, compute=compute, result_bytes=0 if into is not None else spec.nbytes)
         return Plan(desc, spec, common, split)
-
-    def _with_complex(self, operands, common, ins, compute):
-        """The expression where a complex number is made of two slots and a real one beside complex ones has an imaginary part of 0, and the places of the
-        complex numbers; `ins` and `compute` are brought up to date."""
-        split, replaced = [], {}
-        for i, operand in enumerate(operands):
-            if type(operand) is complex:
-                split.append(i)
-                replaced[i] = E.pair(E.param(i), E.param(len(ins)))
-                ins.append(_SCALAR_SLOT[complex])
-                compute.append(None)
-            elif not isinstance(operand, Tensor):
-                if not self.keeps_real:
-                    replaced[i] = E.pair(E.param(i), 0.0)
-            elif self.kind != "bool" and not self.complexes[i] and self.keeps_real:
-                compute[i] = common.to_real()
-        return (_substitute_params(self.expr, replaced) if replaced else self.expr), tuple(split)
 
     # ---- calling ------------------------------------------------------------------------------------------------------
 
@@ -370,7 +296,7 @@ class Pointwise:
         else:
             (expression,) = E.gradients(self.expr, g, (i,), self._complex_inputs() if self._is_complex() else None)
             if self.expr.op not in ("param", "constant"):
-                expression = _substitute(expression, self.expr, E.param(n + 1))  # the result is at hand: need not be computed again
+                expression = E.substitute(expression, {self.expr: E.param(n + 1)})  # the result is at hand: need not be computed again
         numbers = self.complexes
         if self._is_complex():
             expression, numbers = self._of_kind(expression, i)
@@ -379,7 +305,7 @@ class Pointwise:
         if expression.op == "constant":
             return ZERO
         used = sorted(set(E.free_inputs(expression)))
-        renumbered = _renumber(expression, {k: place for place, k in enumerate(used)})
+        renumbered = _substitute_params(expression, {k: E.param(place) for place, k in enumerate(used)})
         label = f"{self.name}_backward"
         operator = Pointwise(label, lambda *a: renumbered, len(used), "promote", node=(self.node_name or "").removesuffix("Backward0") + "Backward")
         operator.entry = Entry(label, pointwise=True, flops=with_flops(operator))
@@ -387,15 +313,6 @@ class Pointwise:
             operator.complexes, operator.keeps_real = tuple([numbers[k] for k in used]), True
             operator.flops = E.flops(operator._in_parts())
         return operator, tuple(-1 if k == n else n if k == n + 1 else k for k in used)
-
-    def _of_kind(self, expression, i: int):
-        """The gradient of operand i, complex if that is and else real; and which of the operands, of the gradient and of the result are complex."""
-        result = self.result_is_complex()
-        numbers = (*self.complexes, result, result)
-        made = expression in complex_rules.complex_nodes((expression,), frozenset(k for k, is_complex in enumerate(numbers) if is_complex))
-        if expression.op != "constant" and made is not self.complexes[i]:
-            expression = E.real(expression) if made else E.pair(expression, 0.0)
-        return expression, numbers
 
     def recipe(self, wanted: int) -> Recipe:
         """What to save and how to compute gradients; bit i of `wanted` says whether operand i wants one."""
@@ -405,20 +322,6 @@ class Pointwise:
             needed = sorted({k for term in terms if isinstance(term, tuple) for k in term[1] if k >= 0})
             found = self.recipes[wanted] = Recipe(tuple(needed), terms)
         return found
-
-
-def _substitute(expression, old, new):
-    seen: dict[Any, Any] = {}
-
-    def visit(e):
-        if e is old:
-            return new
-        found = seen.get(e)
-        if found is None:
-            found = seen[e] = e if not e.args else E.rebuild(e, tuple(visit(a) for a in e.args))
-        return found
-
-    return visit(expression)
 
 
 def with_flops(op: Pointwise) -> Callable[[tuple, dict, Any], int]:
@@ -435,29 +338,7 @@ def with_flops(op: Pointwise) -> Callable[[tuple, dict, Any], int]:
 
 def _substitute_params(expression, replacements: dict):
     """The expression with some of its params replaced."""
-    seen: dict[Any, Any] = {}
-
-    def visit(e):
-        if e.op == "param":
-            return replacements.get(e.data, e)
-        found = seen.get(e)
-        if found is None:
-            found = seen[e] = e if not e.args else E.rebuild(e, tuple(visit(a) for a in e.args))
-        return found
-
-    return visit(expression)
-
-
-def _renumber(expression, numbers: dict[int, int]):
-    seen: dict[Any, Any] = {}
-
-    def visit(e):
-        found = seen.get(e)
-        if found is None:
-            found = seen[e] = E.param(numbers[e.data]) if e.op == "param" else e if not e.args else E.rebuild(e, tuple(visit(a) for a in e.args))
-        return found
-
-    return visit(expression)
+    return E.substitute(expression, {E.param(i): new for i, new in replacements.items()})
 
 
 def _number(value):

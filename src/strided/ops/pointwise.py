@@ -40,12 +40,12 @@ class _Power(Pointwise):
             return super().for_operands(operands)
         if self.exponent == power:
             return self
-        found = self.twins.get(power)  # type: ignore[call-overload]
+        found = self.twins.get(power)
         if found is None:
             found = self.twin((True, False)).copy()
             found.exponent, found.expr = power, E.trace(lambda x, y: x**power if power else E.pair(1.0, 0.0), 2)
             found.flops = E.flops(found._in_parts())
-            self.twins[power] = found  # type: ignore[index]
+            self.twins[power] = found
         return found
 
     def _lends(self, kinds):
