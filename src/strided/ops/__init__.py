@@ -32,6 +32,7 @@ from . import (
     polynomials,
     quantize,
     random,
+    recurrent,
     real_only,
     reduce,
     rounding,

@@ -1,10 +1,11 @@
-"""Recurrent networks: RNN, LSTM, GRU over whole sequences, and their single-step cells. Composites: a loop over time in Python."""
+"""Recurrent networks: RNN, LSTM, GRU over whole sequences, and their single-step cells. A loop over time in Python; an LSTM layer is one operator (ops/recurrent.py)."""
 import math
 import numbers
 import warnings
 
 from ... import ops
 from ...amp import get_autocast_dtype, is_autocast_enabled
+from ...ops import recurrent
 from .. import functional as F
 from .. import init
 from ..module import Module
@@ -202,6 +203,10 @@ class RNNBase(Module):
         """One layer in one direction. The products with the input run for all steps at once."""
         w_ih, w_hh, *rest = self.all_weights[index]
         b_ih, b_hh = (rest.pop(0), rest.pop(0)) if self.bias else (None, None)
+        if self.mode == "LSTM" and not rest and lengths is None and x.size(0) and not is_autocast_enabled() and recurrent.applies(x, w_ih, w_hh, *state):
+            gates = F.linear(x, w_ih, None if b_ih is None else b_ih + b_hh)  # [L, N, 4·H]
+            out, h, c = recurrent.lstm_layer(gates, *state, w_hh, reverse)
+            return out, (h, c)
         gates = F.linear(x, w_ih, b_ih).unbind(0)  # L of [N, gates·H]
         step = self._step()
         outs = [None] * x.size(0)

@@ -1,0 +1,65 @@
+"""The LSTM layer as one operator: values by its own definition step by step, gradients by differences, both directions, second derivatives."""
+
+import pytest
+
+import strided as torch
+from strided import nn
+from strided.ops.recurrent import lstm_layer
+
+
+def by_steps(x_gates, h, c, weight, reverse):
+    outs = [None] * len(x_gates)
+    for t in reversed(range(len(x_gates))) if reverse else range(len(x_gates)):
+        i, f, g, o = (x_gates[t] + h @ weight.t()).chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        outs[t] = h = o.sigmoid() * c.tanh()
+    return torch.stack(outs), h, c
+
+
+def operands(dtype=torch.float64, steps=5, rows=3, hidden=4):
+    torch.manual_seed(0)
+    shapes = (steps, rows, 4 * hidden), (rows, hidden), (rows, hidden), (4 * hidden, hidden)
+    return [torch.randn(*shape, dtype=dtype).requires_grad_() for shape in shapes]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-6)])
+def test_values_and_gradients(dtype, tolerance, reverse):
+    mine, theirs = operands(dtype), operands(dtype)
+    grads = [torch.randn(5, 3, 4, dtype=dtype), torch.randn(3, 4, dtype=dtype), torch.randn(3, 4, dtype=dtype)]
+    for a, b in zip(lstm_layer(*mine, reverse), by_steps(*theirs, reverse)):
+        assert torch.allclose(a, b, rtol=0, atol=tolerance)
+    found = torch.autograd.grad(lstm_layer(*mine, reverse), mine, grads)
+    expected = torch.autograd.grad(by_steps(*theirs, reverse), theirs, grads)
+    for a, b in zip(found, expected):
+        assert torch.allclose(a, b, rtol=tolerance * 10, atol=tolerance * 10)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gradients_by_differences_and_twice(reverse):
+    inputs = operands(steps=2, rows=2, hidden=2)
+    assert torch.autograd.gradcheck(lambda *t: lstm_layer(*t, reverse), inputs)
+    assert torch.autograd.gradgradcheck(lambda *t: lstm_layer(*t, reverse), inputs)
+
+
+def test_one_output_alone_has_a_gradient():
+    mine, theirs = operands(), operands()
+    lstm_layer(*mine)[2].sum().backward()
+    by_steps(*theirs, False)[2].sum().backward()
+    for a, b in zip(mine, theirs):
+        assert torch.allclose(a.grad, b.grad)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"bias": False}, {"num_layers": 2, "bidirectional": True}, {"batch_first": True}])
+def test_the_module_takes_it_and_packed_sequences_agree(arguments):
+    torch.manual_seed(0)
+    net = nn.LSTM(3, 4, **arguments).double()
+    x = torch.randn(2, 5, 3, dtype=torch.float64)
+    if not arguments.get("batch_first"):
+        x = x.transpose(0, 1)
+    out, states = net(x)
+    packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 5]), batch_first=arguments.get("batch_first", False))  # by single steps
+    by_cells, others = net(packed)
+    again, _ = nn.utils.rnn.pad_packed_sequence(by_cells, batch_first=arguments.get("batch_first", False))
+    assert torch.allclose(out, again)
+    assert all(torch.allclose(a, b) for a, b in zip(states, others))
