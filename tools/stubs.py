@@ -1,4 +1,4 @@
-"""Writes the type stubs of what is assembled at import, so that editors and type checkers see every name: the top level, class Tensor, nn, linalg, special.
+"""Writes the type stubs of what is assembled at import, so that editors and type checkers see every name: the top level, class Tensor, nn, linalg, special, fft.
 
     python tools/stubs.py            # writes them into src/strided
     python tools/stubs.py --check    # ends with 1 if one of them is another one there
@@ -270,6 +270,7 @@ STUBS = {
     SOURCE / "nn" / "functional.pyi": lambda: stub("Functions on tensors, as torch.nn.functional has them.", public(strided.nn.functional)),
     SOURCE / "linalg.pyi": lambda: stub("Linear algebra, as torch.linalg has it.", public(strided.linalg)),
     SOURCE / "special.pyi": lambda: stub("Special functions, as torch.special has them.", public(strided.special)),
+    SOURCE / "fft.pyi": lambda: stub("Fourier transforms, as torch.fft has them.", public(strided.fft)),
 }
 
 
