@@ -210,6 +210,21 @@ def test_large_tensors_pack_in_parts():
                 torch.set_num_threads(before)
 
 
+def test_storages_and_shared_memory():
+    x = torch.arange(-8, 8, dtype=torch.int4)
+    assert x[3:5].storage().tolist() == x.tolist() and len(x.storage()) == 16 and x.storage()[2] == -6
+    y = x.clone()
+    window = y.share_memory_()
+    assert window.tolist() == x.tolist() and y.is_shared() and y[5].item() == -3
+    z = torch.empty(0, dtype=torch.int4).set_(x.untyped_storage(), 3, (4,), (2,))
+    assert z.tolist() == x[3:11:2].tolist() and z.storage_offset() == 3
+    z.zero_()
+    assert x.tolist() == [-8, -7, -6, 0, -4, 0, -2, 0, 0, 0, 2, 3, 4, 5, 6, 7]
+    assert x.as_strided((2, 3), (8, 1), 1).tolist() == [[-7, -6, 0], [0, 2, 3]]
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 8"):
+        x.as_strided((17,), (1,), 0)
+
+
 def test_dimensions_and_strides():
     x = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4).remainder(8).to(torch.uint3)
     dense = x.float()

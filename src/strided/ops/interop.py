@@ -186,7 +186,8 @@ def _share_memory(self: Tensor) -> Tensor:
     memory[:nbytes] = memoryview(old).cast("B")[:nbytes]
     self.mem = wrap_storage(ctypes.addressof(ctypes.c_char.from_buffer(memory)), nbytes, memory)
     self.mem.version = old.version
-    self.ptr = self.mem.data + offset
+    if self.spec.is_plain:
+        self.ptr = self.mem.data + offset
     return self
 
 
