@@ -21,6 +21,15 @@ _UNSTEADY = {"random", "time", "datetime", "secrets", "uuid"}  # modules whose a
 _LIMIT = 20_000  # objects; a program that reaches more is not worth guarding
 _PACKAGE = __name__.partition(".")[0]
 _MISSING = object()
+# Tables of a module that its forward pass does not read.
+_BESIDE = {
+    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_non_persistent_buffers_set",
+    "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs",
+}  # fmt: skip
+
+
+def _equal(found, expected) -> bool:
+    return type(found) is type(expected) and found == expected
 
 
 class Snapshot:
@@ -32,6 +41,7 @@ class Snapshot:
         self.tensors: list[Tensor] = []
         self.states: list[tuple[Spec, bool]] = []
         self.reason: str | None = None
+        self._holds = None
         self._seen: set[int] = set()
         self._codes: set = set()
         self._queue: list = [*roots]
@@ -43,17 +53,32 @@ class Snapshot:
         del self._queue, self._codes
 
     def holds(self) -> bool:
-        for container, length in self.lengths:
-            if len(container) != length:
-                return False
+        """Whether everything is as it was: one generated function, since this runs at every call."""
+        if self._holds is None:
+            self._holds = self._write()
+        return self._holds()
+
+    def _write(self):
+        names: dict = {"missing": _MISSING, "equal": _equal}
+        terms = []
+
+        def name(value):
+            names[f"v{len(names)}"] = value
+            return f"v{len(names) - 1}"
+
+        terms += [f"len({name(container)}) == {length}" for container, length in self.lengths]
         for mapping, key, value in self.same:
-            found = mapping.get(key, _MISSING) if type(mapping) is dict else getattr(mapping, key, _MISSING) if type(key) is str else mapping[key]
-            if found is not value and not (type(found) is type(value) and isinstance(value, SIMPLE) and found == value):
-                return False
-        for t, state in zip(self.tensors, self.states):
-            if t.spec is not state[0] or t._tracked is not state[1]:
-                return False
-        return True
+            if type(mapping) is dict:
+                found = f"{name(mapping)}.get({name(key)}, missing)"
+            else:  # a cell of a closure, or a place in a list
+                found = f"getattr({name(mapping)}, {key!r}, missing)" if type(key) is str else f"{name(mapping)}[{name(key)}]"
+            expected = name(value)
+            terms.append(f"({found} is {expected}" + (f" or equal({found}, {expected}))" if isinstance(value, SIMPLE) and value is not None else ")"))
+        for t, (spec, tracked) in zip(self.tensors, self.states):
+            held = name(t)
+            terms.append(f"{held}.spec is {name(spec)} and {held}._tracked is {tracked}")
+        exec("def check():\n    return " + " and ".join(terms or ["True"]), names)
+        return names["check"]
 
     # ---- the walk ----
 
@@ -104,7 +129,8 @@ class Snapshot:
         if type(own) is dict:
             self.lengths.append((own, len(own)))
             for name, item in own.items():
-                self._entry(own, name, item)
+                if name not in _BESIDE:
+                    self._entry(own, name, item)
         cls = type(value)
         if cls.__module__.partition(".")[0] != _PACKAGE:
             method = getattr(cls, "forward", None) or cls.__dict__.get("__call__")
