@@ -13,7 +13,6 @@ _STRATEGIES = {"file_descriptor", "file_system"} if _sys.platform != "darwin" el
 _strategy = "file_descriptor" if "file_descriptor" in _STRATEGIES else "file_system"
 
 __all__ = [
-    *_multiprocessing.__all__,
     "ProcessContext",
     "ProcessException",
     "ProcessExitedException",
@@ -24,6 +23,7 @@ __all__ = [
     "spawn",
     "start_processes",
 ]
+__all__ += _multiprocessing.__all__
 
 
 def set_sharing_strategy(new_strategy):

@@ -1,5 +1,6 @@
 """The very same example files on both: embeddings of ten sentences within 2e-5, the attention example's text equal."""
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -30,3 +31,20 @@ def test_embeddings(tmp_path):
     read = lambda name: [float(v) for v in (tmp_path / name).read_text().split()]
     a, b = read("ours.txt"), read("theirs.txt")
     assert len(a) == len(b) == 3840 and max(abs(x - y) for x, y in zip(a, b)) <= 2e-5
+
+
+def lines(text):
+    """The numbers of every line that reports a loss."""
+    return [[float(v) for v in re.findall(r"(?<![a-z0-9])[0-9]+\.?[0-9]*(?![a-z0-9])", line)] for line in text.splitlines() if "loss" in line]
+
+
+@pytest.mark.parametrize(
+    "name,options,tolerance", [("char_gpt.py", ("--steps", "31"), 2e-3), ("digits.py", (), 2e-3), ("mixed_precision.py", ("--steps", "11"), 3e-2)]
+)
+def test_training_examples(name, options, tolerance):
+    code, ours, err = run_strided("run", EXAMPLES / name, *options, timeout=300)
+    assert (code, err) == (0, "")
+    mine, theirs = lines(ours), lines(on_torch(EXAMPLES / name, *options))
+    assert len(mine) == len(theirs) >= 4
+    for a, b in zip(mine, theirs):
+        assert a == pytest.approx(b, abs=tolerance)

@@ -107,9 +107,9 @@ def test_exceptions(kind, workers):
 
 
 REFUSED = [
-    dict(num_workers=-1), dict(timeout=-1), dict(prefetch_factor=2), dict(persistent_workers=True), dict(batch_size=0), dict(batch_size=None, drop_last=True),
-    dict(shuffle=True, sampler=[1]), dict(batch_sampler=[[1]], shuffle=True), dict(num_workers=1, prefetch_factor=-1), dict(batch_size=2.5), dict(multiprocessing_context="x"),
-    dict(num_workers=1, multiprocessing_context="x"), dict(drop_last=1),
+    {"num_workers": -1}, {"timeout": -1}, {"prefetch_factor": 2}, {"persistent_workers": True}, {"batch_size": 0}, {"batch_size": None, "drop_last": True},
+    {"shuffle": True, "sampler": [1]}, {"batch_sampler": [[1]], "shuffle": True}, {"num_workers": 1, "prefetch_factor": -1}, {"batch_size": 2.5}, {"multiprocessing_context": "x"},
+    {"num_workers": 1, "multiprocessing_context": "x"}, {"drop_last": 1},
 ]  # fmt: skip
 
 
