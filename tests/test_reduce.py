@@ -125,7 +125,7 @@ def test_aminmax_of_no_rows_records():
     assert low.shape == (0, 3) and x.grad.shape == (2, 0, 3)
 
 
-@pytetorch.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.uint8, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.uint8, torch.float32])
 def test_all_and_any_ask_for_non_zero_not_for_common_bits(dtype):
     x = torch.tensor([[1, 2, 4], [2, 4, 0]], dtype=dtype)
     assert torch.all(x, 0).tolist() == [1, 1, 0] and torch.all(x, 1).tolist() == [1, 0] and not torch.all(x)

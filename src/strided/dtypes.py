@@ -293,7 +293,9 @@ def _prefer(higher, lower):
         return higher
     if higher.is_floating_point:
         return higher.to_complex() if lower.is_complex else higher
-    if higher is bool_ or lower.is_floating_point or lower.is_complex:
+    if lower.is_complex:  # beside unsigned integers, too, which promote with it in no other way
+        return lower
+    if higher is bool_ or lower.is_floating_point:
         return promote(higher, lower)
     return higher
 

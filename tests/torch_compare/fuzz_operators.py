@@ -130,8 +130,9 @@ methods("neg_ abs_ zero_ sqrt_ exp_ relu_ floor_ sigmoid_ t_ squeeze_", 1)
 calls("where", 3, same="broadcast")
 calls("lerp addcmul", 3, same="broadcast", dtypes=FLOATS)
 calls("sum mean prod any all amax amin max min argmax argmin std var logsumexp median nansum count_nonzero cumsum cumprod cummax softmax log_softmax sort argsort flip unbind nonzero", 1)
-calls("sum mean prod any all amax amin max min argmax argmin std var logsumexp median cumsum cumprod cummax softmax log_softmax sort argsort flip unbind mode", 1, st.tuples(DIM))
-calls("sum mean amax amin logsumexp var", 1, st.tuples(st.lists(DIM, max_size=3), FLAG))
+calls("sum mean prod any all amax amin max min argmax argmin std var logsumexp median cumsum cumprod cummax softmax log_softmax sort argsort unbind mode", 1, st.tuples(DIM))
+methods("flip", 1, st.tuples(DIM))
+calls("sum mean amax amin var", 1, st.tuples(st.lists(DIM, max_size=3), FLAG))
 calls("squeeze unsqueeze t ravel clone numel tril triu trace diag flatten", 1)
 calls("squeeze unsqueeze tril triu diag flatten unbind roll diff", 1, st.tuples(st.integers(-4, 4)))
 calls("transpose movedim flatten narrow_copy diagonal roll swapaxes", 1, st.tuples(DIM, DIM))
@@ -141,7 +142,7 @@ methods("reshape view expand repeat tile permute", 1, st.tuples(st.lists(SIZE, m
 methods("unfold", 1, st.tuples(DIM, SIZE, SIZE))
 methods("as_strided", 1, st.tuples(st.lists(st.integers(-1, 3), max_size=3), st.lists(st.integers(-1, 3), max_size=3), st.integers(-1, 4)))
 calls("matmul", 2, same="matmul", dtypes=(*FLOATS, "int64", "bfloat16"))
-calls("mm bmm mv dot outer inner kron vdot", 2, dtypes=(*FLOATS, "int64"))
+calls("mm bmm mv dot outer inner vdot", 2, dtypes=(*FLOATS, "int64"))
 calls("norm", 1, st.tuples(st.sampled_from((1, 2, float("inf"), 0, 3)), DIM), dtypes=FLOATS)
 calls("cdist", 2, dtypes=FLOATS)
 
@@ -230,7 +231,7 @@ def _(library, xs, given):
     return library.add(xs[0], xs[1], out=xs[2])
 
 
-@program("sum out", 2, st.tuples(DIM))
+@program("sum out", 2, st.tuples(DIM), dtypes=FLOATS)
 def _(library, xs, given):
     return library.sum(xs[0], *given, out=xs[1])
 
@@ -289,7 +290,7 @@ def _wrong(name, count):
 
 
 for _name in """sum mean softmax cumsum sort argmax transpose squeeze unsqueeze flatten narrow select split chunk cat stack index_select gather reshape permute expand_copy add mul
-    pow where clamp matmul norm flip roll topk unbind movedim tril diag one_hot linspace arange zeros ones eye full empty masked_fill masked_select take repeat_interleave
+    pow where clamp matmul norm flip roll topk unbind movedim tril diag one_hot linspace arange zeros ones eye full masked_fill masked_select take repeat_interleave
     tensor_split unflatten var prod amax any logsumexp clone zeros_like exp bmm mm dot cross outer broadcast_to atleast_2d meshgrid cartesian_prod bincount histc
     searchsorted bucketize unique nonzero count_nonzero einsum tensordot diff gradient trapezoid isin""".split():
     if hasattr(torch, _name):
@@ -377,10 +378,11 @@ def difference(case):
             return f"torch {expected}\nhere  {got}"
     elif not close(expected, got, tolerance(specs)):
         return f"torch {expected}\nhere  {got}"
+    if isinstance(got, tuple) and got[0] == "raised":  # PyTorch may have written a part
+        before = [plain(make(strided, spec)[1]) for spec in specs]
+        return None if close(before, have[1], 0.0) else f"the operation failed, and wrote: {got} {have[1]}"
     if not close(want[1], have[1], tolerance(specs)):
         return f"written: torch {want[1]}\n         here  {have[1]}"
-    if isinstance(got, tuple) and got[0] == "raised" and have[1] != [plain(make(strided, spec)[1]) for spec in specs]:
-        return f"the operation failed, and wrote: {got} {have[1]}"
     return None
 
 

@@ -142,7 +142,11 @@ def flatten(input, start_dim=0, end_dim=-1):
     """Dimensions `start_dim` to `end_dim` merged into one: a view where they lie in one run, else a copy. [.., a, b, ..] -> [.., a*b, ..]"""
     if HOOKS.active and not CONTEXT.depth:
         return hooked(flatten, input, start_dim, end_dim)
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("flatten", input)
+        raise
     shape = spec.cache.get(("flatten", start_dim, end_dim))
     if shape is None:
         shape = remember(spec, ("flatten", start_dim, end_dim), _flat_shape(spec, start_dim, end_dim))

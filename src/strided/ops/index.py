@@ -373,6 +373,7 @@ def setitem(self, key, value):
                 assign(window, value)
                 window.mem.version += 1
         else:
+            check_overlap(window)
             TABLE["fill_"].call(window, value)
         return
     if not isinstance(value, Tensor):

@@ -91,7 +91,7 @@ def cat(tensors, dim=0, *, axis=None):
 
         return cat_blocks(tensors, dim)
     if tracking(*tensors):
-        d = wrap_dim(dim, out.ndim)
+        d = wrap_dim(dim, out.ndim) if out.ndim > 1 else 0
         record(CatBackward0, tuple(tensors), out, specs_of_inputs=tuple([t.spec for t in tensors]), dim=d)
     return out
 
@@ -105,7 +105,9 @@ def _cat_pieces(specs, dim):
     for i, spec in enumerate(specs):
         if spec.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    first = next((spec for spec in specs if not _skipped(spec)), specs[0])
+    first = next((spec for spec in specs if not _skipped(spec)), None)
+    if first is None:  # nothing but empty 1-d tensors: whichever dimension is named
+        first, dim = specs[0], 0
     dim = wrap_dim(dim, first.ndim)
     total = 0
     for i, spec in enumerate(specs):
@@ -272,12 +274,12 @@ def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
         raise TypeError("split() missing 1 required positional arguments: \"split_size\"")
     if tensor.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if isinstance(size, int) and size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     dim = wrap_dim(dim, tensor.ndim)
     extent = tensor.shape[dim]
     if isinstance(size, (tuple, list)):
         return split_with_sizes(tensor, size, dim)
-    if size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0 and extent:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}")
     count = max(1, -(-extent // size)) if size else 1
@@ -317,7 +319,9 @@ def chunk(input, chunks, dim=0):
 @operator("tensor_split", view=True)
 def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indices=None):
     """Windows along `dim`: so many of nearly equal size, or cut at the given indices."""
-    where = next(value for value in (indices_or_sections, sections, indices) if value is not None)
+    where = next((value for value in (indices_or_sections, sections, indices) if value is not None), None)
+    if where is None:
+        raise TypeError("tensor_split() received an invalid combination of arguments - got (Tensor, NoneType): give a number of sections or the indices to cut at")
     if isinstance(where, Tensor):
         where = where.tolist()
     if input.ndim == 0:

@@ -54,7 +54,8 @@ def _resolve_sum(input, dim, dtype):
 
 
 def _resolve_mean(input, dim, dtype):
-    return dims_of(dim, input.ndim), _float_result("mean", input, dtype)
+    result = _float_result("mean", input, dtype)
+    return dims_of(dim, input.ndim), result
 
 
 @operator("sum", out=True, flops=_flops)

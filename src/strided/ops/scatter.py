@@ -308,13 +308,18 @@ def _vector(name, index):
 def index_select(input, dim, index):
     """The entries of dimension `dim` that `index` (1-d) names, in its order. [.., n, ..], [k] -> [.., k, ..]
 
-    Raises IndexError for an index out of range (negative ones, too).
+    Raises IndexError for an index out of range (negative ones, too); RuntimeError along dimension 1, as PyTorch does.
     """
     dim = wrap_dim(dim, input.ndim)
     index = _vector("index_select", index)
     if input.ndim == 0:
         return TABLE["reshape"].call(index_select(TABLE["reshape"].call(input, (1,)), 0, index), ())
-    out = indexing.get(input, (dim,), (index,), lambda *_: IndexError("index out of range in self"), wrap_negative=False)
+    def outside(which, bad):
+        if dim == 1:  # a path of its own in PyTorch
+            return RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={input.shape[1]}")
+        return IndexError("index out of range in self")
+
+    out = indexing.get(input, (dim,), (index,), outside, wrap_negative=False)
     if tracking(input):
         record(IndexSelectBackward0, (input, index), out, (index,), dim=dim, spec=input.spec)
     return out
@@ -408,7 +413,8 @@ def _index_fill(x, dim, index, value):
     def write(t):
         check_overlap(t)
         if t.ndim == 0:
-            TABLE["copy_"].call(plain(t), one)
+            if index.numel():
+                TABLE["copy_"].call(plain(t), one)
         else:
             indexing.put("set", t, (dim,), (index,), one, _bounds(x, dim, IndexError))
 

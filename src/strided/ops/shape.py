@@ -202,7 +202,9 @@ def block_diag(*tensors):
 def cartesian_prod(*tensors):
     """Every combination of one entry from each vector, a row each. [a], [b] -> [a*b, 2]"""
     tensors = _many(tensors)
-    for tensor in tensors:
+    for place, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {place} in argument 0, but got {type(tensor).__name__}")
         if tensor.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
     if len(tensors) == 1:

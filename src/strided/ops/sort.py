@@ -147,7 +147,9 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         return TYPES["topk"](_recorded(TopkBackward0, input, values, indices, dim))
     if input.ndim == 0:
         flat = topk(TABLE["reshape"].call(input, (1,)), k, 0, largest, sorted)
-        return TYPES["topk"](tuple(TABLE["reshape"].call(t, ()) if k else t for t in flat))
+        if not k:  # a number stays one
+            flat = topk(TABLE["reshape"].call(input, (1,)), 1, 0, largest, sorted)
+        return TYPES["topk"](tuple(TABLE["reshape"].call(t, ()) for t in flat))
     positions = _best(host.wide(input), k, dim, largest, sorted)
     values, indices = _pick(input, dim, positions, _take(input, dim, positions))
     return TYPES["topk"](_recorded(TopkBackward0, input, values, indices, dim))

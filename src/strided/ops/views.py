@@ -135,7 +135,11 @@ def view(input, *shape, size=None, dtype=None):
     """
     if HOOKS.active and not CONTEXT.depth:
         return hooked_call(view.entry, view, (input, *shape), {} if size is dtype is None else {"size": size, "dtype": dtype})
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("view", input)
+        raise
     try:
         new, _ = spec.cache["view", shape]
     except (KeyError, TypeError):
@@ -274,7 +278,11 @@ def transpose(input, dim0, dim1):
     """Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
     if HOOKS.active and not CONTEXT.depth:
         return hooked(transpose, input, dim0, dim1)
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("transpose", input)
+        raise
     try:
         new, _ = spec.cache["transpose", dim0, dim1]
     except KeyError:
@@ -298,7 +306,11 @@ def t(input):
     """The transpose of a matrix; tensors of fewer dimensions as they are. [a, b] -> [b, a]"""
     if HOOKS.active and not CONTEXT.depth:
         return hooked(t, input)
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("t", input)
+        raise
     try:
         new, _ = spec.cache["t"]
     except KeyError:
@@ -327,7 +339,11 @@ def permute(input, *dims_given, dims=None):
     """Dimension i of the result is dimension `dims[i]` of the input."""
     if HOOKS.active and not CONTEXT.depth:
         return hooked(permute, input, *(dims_given if dims is None else (dims,)))
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("permute", input)
+        raise
     try:
         new, known = spec.cache["permute", dims_given]
     except (KeyError, TypeError):
@@ -358,7 +374,11 @@ def unsqueeze(input, dim):
     """A new dimension of size 1 at position `dim` of the result."""
     if HOOKS.active and not CONTEXT.depth:
         return hooked(unsqueeze, input, dim)
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("unsqueeze", input)
+        raise
     try:
         new, _ = spec.cache["unsqueeze", dim]
     except KeyError:
@@ -386,7 +406,11 @@ def squeeze(input, dim=None):
     """Without its dimensions of size 1: all, or those named by `dim` (an int or several)."""
     if HOOKS.active and not CONTEXT.depth:
         return hooked(squeeze, input, dim)
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("squeeze", input)
+        raise
     try:
         new, _ = spec.cache["squeeze", dim]
     except (KeyError, TypeError):
@@ -412,7 +436,11 @@ def expand(input, *shape, size=None, implicit=False):
     """Broadcast to a shape without a copy (-1 keeps a size): expanded dimensions get stride 0."""
     if HOOKS.active and not CONTEXT.depth:
         return hooked(expand, input, *(shape if size is None else (size,)))
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("expand", input)
+        raise
     try:
         new, _ = spec.cache["expand", shape]
     except (KeyError, TypeError):

@@ -177,6 +177,7 @@ def fill_(input, value):
         if value.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
         check_inplace(input, value)
+        check_overlap(input)
         assign(input, value)
         input.mem.version += 1
         if tracking(input, value):
