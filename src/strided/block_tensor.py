@@ -6,7 +6,6 @@ ends in an error that says so and never in a wrong number.
 
 from __future__ import annotations
 
-import sys
 from math import prod
 from typing import Any
 
@@ -20,6 +19,33 @@ class NotOfBlocks(NotImplementedError):
     """An operator was given a block tensor and works on ordinary ones only."""
 
 
+class NoSpec(NotOfBlocks):
+    """A block tensor was asked for its spec. Operators that know block tensors catch this on their way, so the text is made when it is read."""
+
+    def __str__(self):
+        name = _operator(self.__traceback__)
+        return (
+            f"{name + ': ' if name else ''}not implemented for {self.args[0]}, whose elements lie in blocks under common scales\n"
+            "  Write x.dequantize() for an ordinary float32 tensor. Block tensors themselves can be indexed by rows, joined (torch.cat), looked up\n"
+            "  (embedding), printed, saved and multiplied (x @ W.T, nn.functional.linear)."
+        )
+
+
+def _operator(traceback) -> str:
+    """The operator that a traceback went through: the outermost function of this package that is no wrapper."""
+    home = __name__.partition(".")[0]
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if frame.f_globals.get("__name__", "").partition(".")[0] == home:
+            code = frame.f_code.co_name
+            if code == "call":
+                code = getattr(frame.f_locals.get("fn"), "__name__", "") or getattr(frame.f_locals.get("entry"), "name", "") or "<"
+            if code not in ("hooked_call", "into", "forward", "convert", "spec") and not code.startswith(("_", "<")):
+                return code
+        traceback = traceback.tb_next
+    return ""
+
+
 class BlockTensor(Tensor):
     """A tensor held in blocks of low-precision elements along its last dimension; see docs/block_formats.md.
 
@@ -31,17 +57,13 @@ class BlockTensor(Tensor):
     parts: tuple[Tensor, ...]
     tensor_scale: Any = None
     turned = False  # the matrix is the transpose of what the parts hold
+    _seen: Any = None  # what products ask of the parts, once they were asked
 
     # ---- what it is ----
 
     @property
     def spec(self):  # type: ignore[override]
-        name = _caller()
-        raise NotOfBlocks(
-            f"{name + ': ' if name else ''}not implemented for {self.dtype}, whose elements lie in blocks under common scales\n"
-            "  Write x.dequantize() for an ordinary float32 tensor. Block tensors themselves can be indexed by rows, joined (torch.cat), looked up\n"
-            "  (embedding), printed, saved and multiplied (x @ W.T, nn.functional.linear)."
-        )
+        raise NoSpec(self.format)
 
     @property
     def shape(self) -> Size:
@@ -203,7 +225,9 @@ class BlockTensor(Tensor):
         if a == b:
             return self.detach()
         if (a, b) == (self.ndim - 2, self.ndim - 1):
-            return self._with(self.parts, self._stored, not self.turned)
+            result = self._with(self.parts, self._stored, not self.turned)
+            result._seen = self._seen
+            return result
         self._leading("transpose", b)
         return self._each("transpose", a, lambda part, d: part.transpose(a, b))
 
@@ -220,7 +244,9 @@ class BlockTensor(Tensor):
     # ---- copies ----
 
     def detach(self):
-        return self._with(self.parts, self._stored, self.turned)
+        result = self._with(self.parts, self._stored, self.turned)
+        result._seen = self._seen
+        return result
 
     def _map(self, change) -> BlockTensor:
         result = self._with([change(part) for part in self.parts], self._stored, self.turned)
@@ -295,7 +321,7 @@ class BlockTensor(Tensor):
         return memo[id(self)]
 
     def _take(self, other: BlockTensor) -> None:
-        self.format, self.parts, self._stored, self.tensor_scale, self.turned = other.format, other.parts, other._stored, other.tensor_scale, other.turned
+        self.format, self.parts, self._stored, self.tensor_scale, self.turned, self._seen = other.format, other.parts, other._stored, other.tensor_scale, other.turned, None
 
     def __reduce_ex__(self, protocol):
         return rebuild_block_tensor, self.state()
@@ -319,6 +345,13 @@ class BlockTensor(Tensor):
             sizes, strides = collapse(lead, *(part.stride()[:-2] for part in parts))
         steps = [(s[-1] if len(s) else 0, part.stride(-2)) for s, part in zip(strides, parts)]
         return prod(lead), self._stored[-1], (steps + [(0, 0)] * 3)[:3], parts
+
+    def seen(self) -> tuple:
+        """(all that a kernel's plan depends on, the parts it reads, their slots); made once, for products are asked for it every time."""
+        if self._seen is None:
+            rows, columns, strides, parts = self.walk()
+            self._seen = (self.format, rows, columns, tuple(strides)), parts, self.slots(parts)
+        return self._seen
 
     def slots(self, parts) -> tuple[int, ...]:
         """Addresses of three parts (the first again for those that are not there) and of the tensor's scale."""
@@ -372,20 +405,6 @@ def _consumes(key) -> int:
         return 0
     mask = getattr(key, "dtype", None)
     return key.ndim if mask is dtypes.bool_ or str(mask) == "bool" else 1
-
-
-def _caller() -> str:
-    """The operator that asked for a spec: the outermost function of this package that is no wrapper."""
-    frame, name = sys._getframe(2), ""
-    home = __name__.partition(".")[0]
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == home:
-        code = frame.f_code.co_name
-        if code == "call":
-            code = getattr(frame.f_locals.get("fn"), "__name__", "") or getattr(frame.f_locals.get("entry"), "name", "") or name
-        if code not in ("hooked_call", "into", "forward", "convert", "<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>") and not code.startswith("_"):
-            name = code
-        frame = frame.f_back  # type: ignore[assignment]
-    return name
 
 
 def make(format: BlockFormat, parts, shape, tensor_scale=None, turned: bool = False) -> BlockTensor:

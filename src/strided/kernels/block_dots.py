@@ -182,36 +182,37 @@ class _Text:
         b, k = BlockText(f, self.kind), self.kind
         unit = (2.0**k.unit) * (0.5 if names()[k.element].kind == "float" else 1.0)  # what one step of the integers is worth
 
-        def some(g, lanes, steps):
+        def some(g, lanes, steps=(None, None, None)):
+            """The scales of `lanes` groups from g on; steps: bytes between them in each part, None where they follow one another."""
             wide = vector("float", lanes)
-            at = [f.at("i8", f"%p{p}", f.mul(g, step)) for p, step in enumerate(steps)]
-            factor = b.number(k.scale, b.field(at, "scale"), lanes)
+            at = [f.at("i8", f"%p{p}", f.mul(g, f"%step{p}")) for p in range(PARTS)]
+            read = lambda name, field: b.number(name, b.field(at, field), lanes, steps[k.at(field)[0]])
+            factor = read(k.scale, "scale")
             if k.tensor_scale:
                 factor = f.times("float", lanes, factor, f.splat("float", "%ts", lanes))
             if k.zero == "zero":
-                zero = f.op(f"uitofp {vector('i8', lanes)} {f.load(vector('i8', lanes), b.field(at, 'zero'), 1)} to {wide}")
+                codes = b.gathered("i8", b.field(at, "zero"), lanes, steps[2])
+                zero = f.op(f"uitofp {vector('i8', lanes)} {codes} to {wide}")
                 f.store(wide, f.op(f"fneg {wide} {f.times('float', lanes, factor, zero)}"), f.at("float", "%addends", g), 4)
             elif k.zero == "min":
-                f.store(wide, b.number("float16", b.field(at, "min"), lanes), f.at("float", "%addends", g), 4)
+                f.store(wide, read("float16", "min"), f.at("float", "%addends", g), 4)
             if unit != 1:
                 factor = f.times("float", lanes, factor, b.real(unit, lanes))
             f.store(wide, factor, f.at("float", "%factors", g), 4)
 
-        def one_by_one(first):
-            with f.loop(first, "%blocks") as g:
-                some(g, 1, [f"%step{p}" for p in range(PARTS)])
+        def through(whole, lanes, steps=(None, None, None)):
+            with f.loop(0, whole, lanes) as g:
+                some(g, lanes, steps)
 
-        if k.order == "halves" or self.gaps:
-            one_by_one(0)
-            return f
         size = names()[k.scale].itemsize
-        dense = f.compare("eq", "%step1", size)
+        dense = f.compare("eq", "%step1", size) if len(k.fields) > 1 and k.at("scale")[0] == 1 else "false"
         if k.zero == "zero":
             dense = f.both(dense, f.compare("eq", "%step2", 1))
-        whole = f.op(f"select i1 {dense}, i64 {f.mul(f.div('%blocks', 16), 16)}, i64 0")
-        with f.loop(0, whole, 16) as g:
-            some(g, 16, [0, size, 1])
-        one_by_one(whole)
+        sixteens, eights = (f.mul(f.div("%blocks", n), n) for n in (16, 8))
+        f.choose(dense, lambda: through(sixteens, 16), lambda: through(eights, 8, ["%step0", "%step1", "%step2"]))
+        done = f.op(f"select i1 {dense}, i64 {sixteens}, i64 {eights}")
+        with f.loop(done, "%blocks") as g:
+            some(g, 1)
         return f
 
     def spread(self, f: Function, scales, v) -> str:

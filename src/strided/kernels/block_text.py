@@ -73,15 +73,25 @@ class BlockText:
 
     # ---- scales ----
 
-    def number(self, name: str, address, lanes: int = 1) -> str:
-        """A scale of format `name` in memory (or `lanes` of them, one after the other) as a float."""
+    def number(self, name: str, address, lanes: int = 1, step=None) -> str:
+        """A scale of format `name` in memory (or `lanes` of them, one after the other or `step` bytes apart) as a float."""
         f = self.f
         if name == "float32":
-            return f.load(vector("float", lanes), address, 1)
+            return self.gathered("float", address, lanes, step)
         if name in ("float16", "bfloat16"):
-            return f.decode(name, f.load(vector("i16", lanes), address, 1), lanes, self.half)
-        code = f.op(f"zext {vector('i8', lanes)} {f.load(vector('i8', lanes), address, 1)} to {vector('i32', lanes)}")
+            return f.decode(name, self.gathered("i16", address, lanes, step), lanes, self.half)
+        code = f.op(f"zext {vector('i8', lanes)} {self.gathered('i8', address, lanes, step)} to {vector('i32', lanes)}")
         return self.power(code, lanes) if name == "float8_e8m0fnu" else self.minifloat(code, lanes, name)
+
+    def gathered(self, element: str, address, lanes: int, step) -> str:
+        """`lanes` elements from memory, `step` bytes apart (None: one after the other)."""
+        f, t = self.f, vector(element, lanes)
+        if step is None:
+            return f.load(t, address, 1)
+        found = "poison"
+        for i in range(lanes):
+            found = f.op(f"insertelement {t} {found}, {element} {f.load(element, f.at('i8', address, f.mul(step, i) if i else 0), 1)}, i64 {i}")
+        return found
 
     def power(self, code, lanes: int) -> str:
         """2**(code - 127) of an E8M0 code in i32 lanes; 255 is NaN, and 0 is a subnormal number of float32."""

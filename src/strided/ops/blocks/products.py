@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 from ... import errors
 from ...autograd import backward, record, tracking
-from ...block_tensor import BlockTensor
+from ...block_tensor import BlockTensor, NoSpec
 from ...dispatch import PlanCache, run
 from ...kernels.block_casts import FLOATS
 from ...kernels.block_products import MOST, build_product
@@ -26,45 +27,70 @@ def BlockLinearBackward0(node, g):
     return (into_x, *([g.reshape(-1, g.shape[-1]).sum(0)] if len(node.needs) > 1 else []))
 
 
+class Plan(NamedTuple):
+    """A product's descriptor and result, for operands that a kernel reads where they are."""
+
+    desc: bytes
+    spec: Spec
+
+
 def linear_of_blocks(input, weight, bias=None) -> Tensor:
     """input [*, k] @ weight [n, k]^T + bias [n], with weight (and nothing else) a block tensor. Sums are float32, rounded once to input's dtype."""
-    if not isinstance(weight, BlockTensor) or isinstance(input, BlockTensor) or isinstance(bias, BlockTensor) or not isinstance(input, Tensor):
-        return (weight if not isinstance(weight, BlockTensor) else input if isinstance(input, BlockTensor) else bias).spec  # raises: only the weight may be one
-    if weight.ndim != 2:
-        raise RuntimeError(f"linear(): weight must be [out, in], got shape {list(weight.shape)}\n  Of a block tensor of more dimensions take one matrix, as in weight[0].")
-    if input.ndim == 0 or input.shape[-1] != weight.shape[1]:
-        raise errors.matmul_mismatch(input.shape, (weight.shape[1], weight.shape[0]), ("input", "weight.T"))
+    key = None
+    if isinstance(weight, BlockTensor) and not weight.turned and isinstance(input, Tensor) and not isinstance(input, BlockTensor):
+        seen, _, slots = weight.seen()
+        key = input.spec, None if bias is None else bias.spec, seen
+        plan = _PLANS.get(key)
+        if plan is not None:
+            out = run(plan.desc, plan.spec, input.ptr, *slots, input.ptr if bias is None else bias.ptr)
+            return _recorded(input, weight, bias, out)
+    _check(input, weight, bias)
     if weight.turned:  # its blocks lie along the rows of the product
         out = times(input.reshape(-1, input.shape[-1]), weight.t()).reshape(*input.shape[:-1], weight.shape[0])
         return out if bias is None else out + bias
-    if input.dtype.name not in FLOATS:
-        raise RuntimeError(f"expected input of float32, bfloat16 or float16 beside a weight of {weight.dtype}, but got {input.dtype}\n  Convert it first, as in x.float().")
-    if bias is not None and (bias.ndim > 1 or bias.numel() not in (1, weight.shape[0]) or bias.dtype.name not in FLOATS):
-        raise RuntimeError(f"linear(): bias must be [out] = [{weight.shape[0]}] of float32, bfloat16 or float16, got {bias.dtype} {list(bias.shape)}")
-    out = _product(input, weight, bias)
+    return _recorded(input, weight, bias, _product(input, weight, bias, key))
+
+
+def _recorded(input: Tensor, weight: BlockTensor, bias, out: Tensor) -> Tensor:
     inputs = (input,) if bias is None else (input, bias)
     if tracking(*inputs):
         record(BlockLinearBackward0, inputs, out, shape=input.shape, weight=weight)
     return out
 
 
-def _product(input: Tensor, weight: BlockTensor, bias: Tensor | None) -> Tensor:
+def _check(input, weight, bias) -> None:
+    if not isinstance(weight, BlockTensor) or isinstance(input, BlockTensor) or isinstance(bias, BlockTensor) or not isinstance(input, Tensor):
+        blocks = next(t for t in (input, bias, weight) if isinstance(t, BlockTensor))
+        if not isinstance(input, Tensor):
+            raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise NoSpec(blocks.format)  # only the weight may be one
+    if weight.ndim != 2:
+        raise RuntimeError(f"linear(): weight must be [out, in], got shape {list(weight.shape)}\n  Of a block tensor of more dimensions take one matrix, as in weight[0].")
+    if input.ndim == 0 or input.shape[-1] != weight.shape[1]:
+        raise errors.matmul_mismatch(input.shape, (weight.shape[1], weight.shape[0]), ("input", "weight.T"))
+    if not weight.turned and input.dtype.name not in FLOATS:
+        raise RuntimeError(f"expected input of float32, bfloat16 or float16 beside a weight of {weight.dtype}, but got {input.dtype}\n  Convert it first, as in x.float().")
+    if bias is not None and (bias.ndim > 1 or bias.numel() not in (1, weight.shape[0]) or bias.dtype.name not in FLOATS):
+        raise RuntimeError(f"linear(): bias must be [out] = [{weight.shape[0]}] of float32, bfloat16 or float16, got {bias.dtype} {list(bias.shape)}")
+
+
+def _product(input: Tensor, weight: BlockTensor, bias: Tensor | None, plan_key) -> Tensor:
     n, k = weight.shape
     shape, rows = (*input.shape[:-1], n), prod(input.shape[:-1])
     spec = Spec.of(Layout.contiguous(shape), input.dtype, input.device if input.is_meta else weight.device)
     if spec.is_meta or not spec.numel:
         return empty(shape, spec.dtype, spec.device)
-    with_bias = None if bias is None else bias.detach().expand(n).contiguous()
+    given = None if bias is None else bias.detach().expand(n).contiguous()
     x = input.detach().reshape(rows, k)  # [m, k]
     if x.stride(1) != 1 and k > 1:
         x = x.contiguous()
     if rows > MOST:
-        return _by_stretches(x, weight, with_bias).reshape(shape)
-    _, _, strides, parts = weight.walk()
-    row_x = x.stride(0) * x.itemsize
-    key = weight.format, x.dtype, None if bias is None else bias.dtype, rows, n, k, row_x, tuple(strides)
-    desc = _PLANS.get(key) or _PLANS.put(key, build_product(weight.format.kernel, x.dtype, None if bias is None else bias.dtype, rows, n, k, row_x, weight.format.block, strides, spec.nbytes))
-    return run(desc, spec, x.ptr, *weight.slots(parts), x.ptr if with_bias is None else with_bias.ptr)
+        return _by_stretches(x, weight, given).reshape(shape)
+    _, _, strides, _ = weight.walk()
+    desc = build_product(weight.format.kernel, x.dtype, None if bias is None else bias.dtype, rows, n, k, x.stride(0) * x.itemsize, weight.format.block, strides, spec.nbytes)
+    if x.ptr == input.ptr and (bias is None or given.ptr == bias.ptr):  # nothing had to be copied: the next call can go straight
+        _PLANS.put(plan_key, Plan(desc, spec))
+    return run(desc, spec, x.ptr, *weight.seen()[2], x.ptr if given is None else given.ptr)
 
 
 def _stretches(weight: BlockTensor):
@@ -97,7 +123,7 @@ def matmul_of_blocks(a, b) -> Tensor:
     blocks = b if isinstance(b, BlockTensor) else a
     other = a if blocks is b else b
     if isinstance(other, BlockTensor):
-        return other.spec  # raises
+        raise NoSpec(other.format)
     if not isinstance(other, Tensor):
         raise TypeError(f"matmul(): argument '{'input' if other is a else 'other'}' must be Tensor, not {type(other).__name__}")
     if blocks.ndim != 2:
@@ -136,7 +162,7 @@ def embedding_of_blocks(indices, weight: BlockTensor) -> Tensor:
     if weight.turned:
         return weight.spec  # raises
     if not isinstance(weight, BlockTensor) or weight.turned:
-        return (weight if isinstance(weight, BlockTensor) else indices).spec  # raises
+        raise NoSpec((weight if isinstance(weight, BlockTensor) else indices).format)
     parts = [TABLE["embedding"].call(indices, part.flatten(1)).reshape(*indices.shape, *part.shape[1:]) for part in weight.parts]
     return dequantize_blocks(weight._with(parts, (*indices.shape, weight.shape[1])))
 
