@@ -60,7 +60,7 @@ def main():
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     training, held_out = random_split(Digits(1200), [1000, 200])
-    loader = DataLoader(training, batch_size=50, shuffle=True, num_workers=options.workers, persistent_workers=options.workers > 0)
+    loader = DataLoader(training, batch_size=50, shuffle=True, num_workers=options.workers)
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=options.epochs * len(loader))
