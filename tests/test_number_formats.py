@@ -195,7 +195,7 @@ def test_writing_leaves_the_neighbours_alone(dtype):
 
 def test_large_tensors_pack_in_parts():
     for dtype in (torch.int4, torch.float6_e2m3fn, torch.uint2):
-        values = np.array(random_values(dtype, 300_007), np.float32)
+        values = np.array(random_values(dtype, 600_007), np.float32)
         x = torch.from_numpy(values).to(dtype)
         for threads in (1, 2, 3):
             before = torch.get_num_threads()
@@ -203,7 +203,7 @@ def test_large_tensors_pack_in_parts():
             try:
                 assert np.array_equal(x.float().numpy(), values)
                 assert np.array_equal(x[5:].clone().float().numpy(), values[5:])
-                y = torch.zeros(300_010, dtype=dtype)
+                y = torch.zeros(600_010, dtype=dtype)
                 y[3:] = x
                 assert np.array_equal(y.float().numpy()[3:], values) and not y[:3].float().any()
             finally:

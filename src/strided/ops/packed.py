@@ -16,19 +16,36 @@ from .. import dispatch
 from ..autograd import backward, record, tracking
 from ..dtypes import DType, all_dtypes, float32, promote
 from ..errors import PackedOperand
+from ..layout import Layout
 from ..packing import pack_into, packed, unpacked
-from ..tensor import Tensor
+from ..tensor import Spec, Tensor, empty_of, wrap
 from . import table
+
+CHUNK = 1 << 18  # elements of a large copy that are converted at a time: whole bytes in every format
+
 
 # ---- copies ------------------------------------------------------------------------------------------------------------------
 
 
 def copy(x: Tensor, dtype: DType, layout: Any = None) -> Tensor:
     """`self_copy` where x or the result is packed."""
+    spec = x.spec
+    if dtype.packed and spec.is_plain and spec.numel > 2 * CHUNK and spec.is_contiguous and (layout is None or layout is spec.layout):
+        return _packed_in_chunks(x, dtype)
     codes = unpacked(x) if x.spec.dtype.packed else x
     if codes.spec.dtype is not dtype.unpacked or layout is not None and not dtype.packed:
         codes = table.self_copy(codes, dtype.unpacked, layout)
     return packed(codes, layout) if dtype.packed else codes
+
+
+def _packed_in_chunks(x: Tensor, dtype: DType) -> Tensor:
+    """A large contiguous tensor packed some elements at a time, so that their codes stay in the cache between the two kernels."""
+    out = empty_of(Spec.of(x.spec.layout, dtype, x.spec.device))
+    for start in range(0, x.spec.numel, CHUNK):
+        layout = Layout.contiguous((min(CHUNK, x.spec.numel - start),))
+        source, target = (wrap(t.spec.with_layout(layout), t.mem, t.ptr + start * t.spec.itemsize) for t in (x, out))
+        assign(target, source)
+    return out
 
 
 def assign(destination: Tensor, source: Tensor) -> None:
