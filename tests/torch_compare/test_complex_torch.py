@@ -181,3 +181,42 @@ def test_special_values(name):
         if a.dtype.kind == "f":
             equal |= np.isnan(a) & np.isnan(b) | (np.abs(a - b) <= 1e-13 * np.abs(b)) & (b != 0)
         assert equal.all(), [(grid[i], mine[i], other[i]) for i in np.flatnonzero(~equal)[:5]]
+
+
+def test_printed_forms():
+    numbers = np.random.default_rng(0)
+    for k in range(300):
+        shape = [(), (1,), (7,), (2, 3), (2, 2, 2), (40,), (3, 30), (50, 30)][k % 8]
+        kinds = [
+            lambda: numbers.standard_normal(shape), lambda: numbers.integers(-3, 9, shape).astype(float), lambda: np.zeros(shape),
+            lambda: numbers.standard_normal(shape) * 10.0 ** numbers.integers(-12, 12, shape), lambda: numbers.choice([0.0, -0.0, np.inf, np.nan, 1.0, 2.5], shape),
+        ]  # fmt: skip
+        with np.errstate(invalid="ignore"):
+            array = np.asarray(kinds[k % 5]() + 1j * kinds[numbers.integers(5)]()).astype([np.complex64, np.complex128][k % 2])
+        assert repr(strided.from_numpy(array.copy())) == repr(torch.from_numpy(array.copy()))
+
+
+@pytest.mark.parametrize("name", ["randn", "rand"])
+def test_random_numbers(name):
+    for dtype, count in itertools.product(("complex32", "complex64", "complex128"), (1, 7, 40, 1000)):
+        drawn = []
+        for lib in (strided, torch):
+            lib.manual_seed(3)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                drawn.append(getattr(lib, name)(count, dtype=getattr(lib, dtype)).to(lib.complex128).tolist())
+        assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("name", "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop".split())
+def test_optimizers(name):
+    ends = []
+    for lib in (strided, torch):
+        p, target = lib.tensor([1 + 2j, -0.5 + 0.3j, 2 - 1j], requires_grad=True), lib.tensor([0.5j, 1 + 0j, -1j])
+        optimizer = getattr(lib.optim, name)([p], lr=0.1)
+        for _ in range(5):
+            optimizer.zero_grad()
+            ((p - target) * (p - target).conj()).real.sum().backward()
+            optimizer.step()
+        ends.append(np.array(p.tolist()))
+    np.testing.assert_allclose(*ends, rtol=1e-6)
