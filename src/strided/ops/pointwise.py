@@ -517,6 +517,11 @@ def clamp_max(input, max):
     return _clamp_max(input, *_as_operands(max))
 
 
+def _c_name(dtype) -> str:
+    """How PyTorch's C++ names a dtype in its messages."""
+    return {"complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}.get(dtype.name, dtype.scalar_name.lower())
+
+
 @operator("lerp", inplace=True, out=True, flops=with_flops(_lerp))
 def lerp(input, end, weight):
     """input + weight * (end - input); weight a number or a tensor. RuntimeError where the tensors' dtypes differ."""
@@ -524,7 +529,7 @@ def lerp(input, end, weight):
         raise signatures.no_overload("lerp", (input, end, weight), ("Tensor input, Tensor end, Tensor weight", "Tensor input, Tensor end, Number weight"))
     for name, given in (("end", end), ("weight", weight)):
         if isinstance(given, Tensor) and given.dtype is not input.dtype and not (name == "weight" and not given.ndim):
-            raise RuntimeError(f"expected dtype {input.dtype.scalar_name.lower()} for `{name}` but got dtype {given.dtype.scalar_name.lower()}\n  Convert it: .to({input.dtype}).")
+            raise RuntimeError(f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype {_c_name(given.dtype)}\n  Convert it: .to({input.dtype}).")
     return _lerp(input, end, *_as_operands(weight))
 
 
