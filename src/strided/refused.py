@@ -79,6 +79,7 @@ _group("events go to the lenses", "use `strided annotate script.py`: time, bytes
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
 
+_group("weights are not pruned by masks of their own here", "multiply by a mask in a parametrization (nn.utils.parametrize)", "nn.utils.prune")
 _group(
     "only Normal, Uniform, Bernoulli and Categorical are here", "draw with torch.normal, rand, multinomial, exponential_, and write the log-probability out",
     """distributions.AbsTransform distributions.AffineTransform distributions.Beta distributions.Binomial distributions.CatTransform distributions.Cauchy

@@ -88,3 +88,18 @@ def test_losses_under_autocast():
     mine, theirs = train(strided, low=True)[0], train(torch, low=True)[0]
     for (a, _), (b, _) in zip(mine, theirs):
         assert a == pytest.approx(b, rel=3e-2)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("lengths", [[5, 3, 2], [2, 5, 3]])
+def test_dropout_between_layers_of_packed_sequences(kind, lengths):
+    results = []
+    for t in (strided, torch):
+        t.manual_seed(0)
+        net = getattr(t.nn, kind)(3, 4, num_layers=3, bidirectional=True, dropout=0.4)
+        x = t.randn(5, 3, 3, requires_grad=True)
+        out, _ = net(t.nn.utils.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False))
+        out.data.pow(2).sum().backward()
+        results.append([v.detach().numpy().tolist() for v in (out.data, x.grad, net.weight_hh_l1.grad)])
+    for a, b in zip(*results):
+        assert sum(a, []) == pytest.approx(sum(b, []), abs=1e-5) if not isinstance(a[0][0], list) else sum(sum(a, []), []) == pytest.approx(sum(sum(b, []), []), abs=1e-5)

@@ -11,7 +11,7 @@ _find, __dir__, _names = lazy_names(f"{__name__}.modules", globals(), modules.FA
 
 
 def __getattr__(name):
-    return importlib.import_module(f".{name}", __name__) if name in ("utils", "parallel") else _find(name)
+    return importlib.import_module(f".{name}", __name__) if name in ("attention", "parallel", "utils") else _find(name)
 
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "RemovableHandle",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "attention",
     "functional",
     "init",
     "modules",

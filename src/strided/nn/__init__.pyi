@@ -3,6 +3,7 @@ from builtins import bool as _bool, bytes as _bytes, complex as _complex, float 
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
+from strided.nn import attention as attention
 from strided.nn import functional as functional
 from strided.nn import init as init
 from strided.nn import modules as modules

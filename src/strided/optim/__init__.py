@@ -39,3 +39,7 @@ def __getattr__(name):
 
         return importlib.import_module(".swa_utils", __name__)
     return _absent(name)
+
+
+def __dir__():
+    return sorted({*globals(), "swa_utils"})

@@ -195,9 +195,18 @@ class RNNBase(Module):
                 outs.append(out)
                 finals.append(state)
             x = outs[0] if directions == 1 else ops.cat(outs, -1)  # [L, N, directions·H]
-            if self.dropout and layer < self.num_layers - 1:
-                x = F.dropout(x, self.dropout, self.training)
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                x = self._dropped(x, lengths)
         return x, tuple(ops.stack(parts) for parts in zip(*finals))
+
+    def _dropped(self, x, lengths):
+        """Dropout between layers. Of packed sequences only what is in them draws a number, in the order of packing, as in PyTorch."""
+        if lengths is None:
+            return F.dropout(x, self.dropout, True)
+        from ..utils.rnn import pack_padded_sequence
+
+        packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
+        return pad_packed_sequence(packed._with(F.dropout(packed.data, self.dropout, True)))[0]
 
     def _one(self, x, state, index, reverse, lengths):
         """One layer in one direction. The products with the input run for all steps at once."""

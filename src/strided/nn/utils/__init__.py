@@ -8,7 +8,7 @@ from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval
 from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
 
-_ROOMS = ("parametrizations", "parametrize", "prune", "stateless")  # loaded when first named
+_ROOMS = ("parametrizations", "parametrize", "stateless")  # loaded when first named
 
 
 def __getattr__(name):
@@ -17,6 +17,10 @@ def __getattr__(name):
     from ...refused import absent
 
     raise absent(f"torch.nn.utils.{name}")
+
+
+def __dir__():
+    return sorted({*globals(), *_ROOMS})
 
 
 __all__ = [
@@ -31,7 +35,6 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
-    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",
