@@ -9,6 +9,7 @@ import math
 import os
 import sys
 from threading import get_ident
+from types import FrameType
 from typing import Any, NamedTuple
 
 from .. import dispatch
@@ -117,8 +118,8 @@ class Watch:
             return
         if self.first is not None and self.bad_loss is not None:
             return  # from here on everything is NaN
-        causes = [self._mark_of(x) for x in dispatch.tensors_in(args) if x is not t and x.spec.dtype.is_floating_point]
-        causes = [cause for cause in causes if cause is not None]
+        marks = [self._mark_of(x) for x in dispatch.tensors_in(args) if x is not t and x.spec.dtype.is_floating_point]
+        causes = [mark for mark in marks if mark is not None]
         kind = NAN if found & NAN else INFINITE
         same = next((cause for cause in causes if cause.kind == kind), None)
         if same is None:
@@ -265,7 +266,7 @@ _ours: dict[Any, bool] = {}  # code objects met, and whether they are this packa
 
 def _user_frame() -> tuple | None:
     """(code, place in it) of the innermost frame that is not this package's: cheap to take, `Place` is made of it when needed."""
-    frame = sys._getframe(3)
+    frame: FrameType | None = sys._getframe(3)
     while frame is not None:
         code = frame.f_code
         ours = _ours.get(code)
@@ -292,7 +293,7 @@ def user_place() -> Place | None:
 
 def _backward_place() -> tuple[Place | None, str]:
     """Where the node that is running was made, and its name: the engine's own frame knows the node."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code is engine._Run.loop.__code__:
             node = frame.f_locals.get("node")

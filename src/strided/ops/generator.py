@@ -13,7 +13,7 @@ from typing import Any
 from ..autograd import checkpoint
 from ..dtypes import CPU, resolve_device, uint8
 from ..kernels import random as kernels
-from ..kernels.native import Storage, new_storage
+from ..kernels.native import new_storage
 from ..tensor import Tensor, empty
 
 DEFAULT_SEED = 67280421310721
@@ -34,7 +34,7 @@ class Generator:
         self.device = resolve_device(device)
         self.lock = threading.Lock()  # held during a fill: long fills let other Python threads run
         self._seed = DEFAULT_SEED
-        self._memory: Storage | None = None
+        self._memory: Any = None  # a Storage, once it is made
         self.address = 0  # of the native state, once there is one
 
     def state(self) -> int:

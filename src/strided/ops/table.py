@@ -32,7 +32,8 @@ class Entry:
 
     def __init__(self, name: str, **facts: Any):
         self.name = name
-        self.call = self.inplace = None
+        self.call: Any = None
+        self.inplace: Any = None
         self.method = self.function = True
         self.aliases = ()
         self.namespace = self.autocast = self.flops = self.reason = self.doc = None
