@@ -83,6 +83,12 @@ def test_reads_in_place(path):
     assert f["q4_0"].parts[0].data_ptr() == f["q4_0"].parts[0].data_ptr()  # the mapping, twice
 
 
+def test_load_says_what_it_is(path):
+    with pytest.raises(RuntimeError, match="strided.io.gguf.load_file"):
+        strided.load(path[0])
+    assert strided.io.gguf.load_file is load_file
+
+
 def test_header_without_arrays(path):
     header = read_header(path[0])
     assert header.metadata["tokens"] == "3 values of type text" and header.fields["kinds"].length == 2
@@ -183,8 +189,8 @@ def smollm2():
 
 def test_smollm2_against_the_gguf_package():
     """Every tensor of the file equals what the gguf package makes of it, to the bit."""
-    gguf = pytest.importorskip("gguf")
     file = smollm2()
+    gguf = pytest.importorskip("gguf")
     loaded = load_file(file)
     reader = gguf.GGUFReader(str(file))
     assert len(reader.tensors) == len(loaded) == 272
@@ -192,3 +198,13 @@ def test_smollm2_against_the_gguf_package():
         want = gguf.quants.dequantize(t.data, t.tensor_type)
         got = loaded[t.name].dequantize().numpy()
         assert got.shape == want.shape and got.tobytes() == want.astype(np.float32).tobytes(), t.name
+
+
+def test_smollm2_against_the_reference():
+    loaded = load_file(smollm2())
+    assert len(loaded) == 272
+    for name, t in loaded.items():
+        if isinstance(t, BlockTensor):
+            rows = t[:64]  # a part of each: the whole file is the test above
+            raw = rows.parts[0].numpy()
+            assert rows.dequantize().numpy().tobytes() == dequantize_gguf(raw.reshape(-1, raw.shape[-1]), t.dtype.name).tobytes(), name

@@ -1,4 +1,4 @@
-"""Checkpoint files: torch's own format (serialization.py, saving.py) and safetensors (safetensors.py).
+"""Checkpoint files: torch's own format (serialization.py, saving.py), safetensors (safetensors.py) and GGUF (gguf.py).
 
 Names are loaded when they are first used: `strided inspect` reads headers (header.py) without the tensor core.
 """
@@ -6,7 +6,7 @@ Names are loaded when they are first used: `strided inspect` reads headers (head
 import importlib as _importlib
 
 _HOMES = {"save": "saving", "load": "serialization"}
-_MODULES = frozenset(("header", "safetensors", "serialization"))
+_MODULES = frozenset(("header", "safetensors", "serialization", "gguf", "gguf_header"))
 
 
 def __getattr__(name):

@@ -334,6 +334,8 @@ def _not_a_checkpoint(data: memoryview, name: str, error: Exception) -> Exceptio
     """What a file that does not begin with a pickle probably is."""
     if len(data) > 9 and int.from_bytes(data[:8], "little") < len(data) and data[8:9] == b"{":
         return RuntimeError(f"Invalid magic number; corrupt file?\n  {name} is a safetensors file: load it with safetensors.torch.load_file.")
+    if bytes(data[:4]) == b"GGUF":
+        return RuntimeError(f"Invalid magic number; corrupt file?\n  {name} is a GGUF file: load it with strided.io.gguf.load_file.")
     if bytes(data[257:262]) == b"ustar":
         return NotImplementedError(f"{name} is a tar file, as PyTorch before 0.1.10 wrote: load and save it with a newer PyTorch")
     return type(error)(f"{error}\n  It begins with {bytes(data[:16])!r}, which no file of torch.save does.")
