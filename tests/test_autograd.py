@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
+import time
 import warnings
 import weakref
 
@@ -504,3 +506,56 @@ def test_anomaly_mode_finds_nan():
     torch.autograd.set_detect_anomaly(True)
     assert torch.autograd.is_anomaly_enabled()
     torch.autograd.set_detect_anomaly(False)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_runs_backward_though_a_thread_of_its_parent_held_the_lock():
+    from strided.autograd import engine
+
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with engine._ADDING:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if not child:
+        x = leaf(1.0, 2.0)
+        (x + 1).sum().backward()
+        os._exit(0 if x.grad.tolist() == [1, 1] else 1)
+    done.set()
+    thread.join()
+    for _ in range(200):
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        raise AssertionError("the child hangs")
+    assert status == 0
+
+
+def test_hooks_are_counted_by_one_thread_at_a_time():
+    from strided.dispatch import HOOKS
+
+    before = HOOKS.users
+
+    def work():
+        for _ in range(300):
+            with torch.inference_mode():
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert HOOKS.users == before and HOOKS.active == (before > 0)

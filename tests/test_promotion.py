@@ -10,6 +10,8 @@ import strided
 from promotion_programs import KINDS, OPERATIONS, letter, outcome, stored
 
 TABLE = stored()
+# PyTorch has an error of its own for 0-d operands here, which comes before or after that of the dtypes.
+VECTORS_ONLY = {"index_add_", "scatter_"}
 # Compared without reserve: what promotes two operands. Of the others, operands that are complex or of PyTorch's wide unsigned formats are left out: which error an
 # operator without a kernel for them ends with is not settled.
 STRICT = set("add sub mul div pow eq ne ge where cat stack true_divide floor_divide remainder promote_types can_cast result_type copy_ add_".split())
@@ -23,6 +25,8 @@ def test_dtypes_are_pytorchs(operation):
     wrong = []
     for pair in chosen:
         if operation not in STRICT and any("complex" in dtype or dtype in ("uint16", "uint32", "uint64") for _, dtype in pair):
+            continue
+        if operation in VECTORS_ONLY and "0-d" in (pair[0][0], pair[1][0]):
             continue
         expected = TABLE[operation][pair]
         if expected != "*" and letter(outcome(strided, operation, *pair)) != expected:  # *: PyTorch has no kernel for the format

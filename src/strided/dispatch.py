@@ -20,6 +20,9 @@ dtypes.on_default_change.append(clear_plans)
 __all__ = ["CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call", "launch", "launch_new", "listen", "phase", "set_autocast", "set_inference", "tensors_in", "watch"]
 
 
+_COUNTING = threading.Lock()  # threads enter and leave autocast and inference mode as they like
+
+
 class _Hooks:
     """`active`: whether any thread wants operators to go through `hooked_call`. Counted, so that nested users do not switch each other off."""
 
@@ -33,12 +36,14 @@ class _Hooks:
         self.before: tuple[Callable[[Any, tuple, dict], None], ...] = ()
 
     def acquire(self):
-        self.users += 1
-        self.active = True
+        with _COUNTING:
+            self.users += 1
+            self.active = True
 
     def release(self):
-        self.users -= 1
-        self.active = self.users > 0
+        with _COUNTING:
+            self.users -= 1
+            self.active = self.users > 0
 
 
 HOOKS = _Hooks()

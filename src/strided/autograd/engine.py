@@ -6,6 +6,7 @@ made last goes first. Which operators a gradient is made of is the nodes' busine
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
 from sys import getrefcount
@@ -20,7 +21,6 @@ from strided.kernels.expr import param
 from strided.kernels.map import build_map
 from strided.layout import Layout
 from strided.tensor import Spec, Tensor, empty, wrap
-
 
 BEFORE: list = []  # called with the tensors of each pass that accumulates: for those who watch training
 
@@ -279,6 +279,16 @@ def _counted(node: Node, results) -> tuple:
 # ---- leaves -------------------------------------------------------------------------------------
 
 _ADDING = RLock()  # backward passes in several threads may meet at a leaf
+
+
+def _renew_lock() -> None:
+    """In a forked child: the thread that may have held the lock is not there to release it."""
+    global _ADDING
+    _ADDING = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def accumulate(node: AccumulateGrad, grads: list) -> None:

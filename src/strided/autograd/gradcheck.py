@@ -267,4 +267,5 @@ def gradgradcheck(
         grads = engine.grad(outs, [x for x in xs if _differentiable(x)], seeds, create_graph=True, allow_unused=True)
         return tuple(grad for grad in grads if grad is not None)
 
-    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, fast_mode=fast_mode)
+    options = {"eps": eps, "atol": atol, "rtol": rtol, "raise_exception": raise_exception, "nondet_tol": nondet_tol, "check_undefined_grad": check_undefined_grad}
+    return gradcheck(gradient, (*inputs, *grad_outputs), fast_mode=fast_mode, **options)

@@ -15,7 +15,10 @@ from strided.autograd.modes import STATE
 from strided.tensor import Tensor, wrap, wrap_storage
 
 _NO_GRADS = (None,)
-_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "int64": "long int"}
+_CPP_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "int64": "long int",
+}
 
 
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:

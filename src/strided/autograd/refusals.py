@@ -27,5 +27,5 @@ _VIEW_KINDS = {
 def refuse(view, written: str) -> RuntimeError:
     """Why a view of this kind cannot follow a write."""
     kind, _, name = view._view_kind.partition(":")
-    mode = "no_grad" if kind == "no_grad" else "inference"
-    return RuntimeError(_VIEW_KINDS[kind].format(number=view._nr, name=operation_name(name), written=written, mode=mode, outside="with grad mode enabled" if kind == "no_grad" else "in normal mode", block="no_grad" if kind == "no_grad" else "inference_mode"))
+    mode, block, outside = ("no_grad", "no_grad", "with grad mode enabled") if kind == "no_grad" else ("inference", "inference_mode", "in normal mode")
+    return RuntimeError(_VIEW_KINDS[kind].format(number=view._nr, name=operation_name(name), written=written, mode=mode, outside=outside, block=block))

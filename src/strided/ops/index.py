@@ -332,15 +332,22 @@ def _named(x, indices):
     return _integers_of(x, tensors)
 
 
+def _check_values(name, values):
+    if not isinstance(values, Tensor):
+        raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+
+
 @operator("index_put")
 def index_put(input, indices, values, accumulate=False):
     """A copy of input with `values` (broadcast) at `indices`, a tuple of int tensors or masks; accumulate: added to what is there."""
+    _check_values("index_put", values)
     return _index_put(input, *_named(input, indices), values, accumulate)
 
 
 @operator("index_put_")
 def index_put_(input, indices, values, accumulate=False):
     """In-place form of `index_put`."""
+    _check_values("index_put_", values)
     return _index_put_into(input, *_named(input, indices), values, accumulate)
 
 
