@@ -8,49 +8,20 @@ the share of the peak, which is measured between the rounds, more than the GFLOP
 """
 
 import argparse
-import statistics
-import time
+import pathlib
+import sys
 
 import strided
-from strided.kernels import jit, native
-from strided.kernels.gemm_text import Function, module, vector
+from strided.kernels import native
+from strided.lens import limits
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from side_by_side import several
 
 try:
     import torch
 except ImportError:
     torch = None
-
-
-# ---- the peak -------------------------------------------------------------------------------------------------------------
-
-CHAINS = 24  # independent sums: enough to hide the latency of two multiply-add units
-
-
-def peak_kernel():
-    """Register-only multiply-adds of float32; word 8 of the descriptor says how many rounds each part runs."""
-    lanes = jit.host().vector_bits // 32
-    wide = vector("float", lanes)
-    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", jit.host().attributes, linkage="dso_local")
-    rounds = f.load("i64", f.at("i64", "%desc", 8))
-    factor = f.splat("float", f.op(f"sitofp i64 {rounds} to float"), lanes)  # unknown to the compiler
-    sums = [f.variable(wide, "zeroinitializer", 64) for _ in range(CHAINS)]
-    with f.loop(0, rounds):
-        for s in sums:
-            f.store(wide, f.fma("float", lanes, factor, factor, f.load(wide, s, 64)), s, 64)
-    out = f.load("ptr", "%slots")
-    for n, s in enumerate(sums):
-        f.store(wide, f.load(wide, s, 64), f.at("float", out, f"{n * lanes}"), 4)
-    return jit.compile_kernel(("bench peak", CHAINS), lambda: module(f)), lanes
-
-
-def measure_peak(threads, rounds=400_000):
-    """GFLOP/s of float32 multiply-adds that touch no memory, on `threads` threads."""
-    address, lanes = peak_kernel()
-    out = native.new_storage(CHAINS * lanes * 4)
-    desc = native.pack_desc(address, 1, threads, True, 0, [rounds])
-    start = time.perf_counter()
-    native.launch(desc, out.data)
-    return threads * rounds * CHAINS * lanes * 2 / (time.perf_counter() - start) / 1e9
 
 
 # ---- the cases ------------------------------------------------------------------------------------------------------------
@@ -102,31 +73,11 @@ def cases(quick):
     yield attention(1, 12, 512, 64, causal=True)
 
 
-PAUSE = 0.02  # a thread pool that has just worked spins for a while waiting for more: on as many cores as threads it would take one from the other side
-
-
-def measure(ours, theirs, threads, seconds=0.4):
-    """Median seconds a call of both, and the median peak between the rounds."""
-    for _ in range(2):
-        ours(), theirs and theirs()
-    start = time.perf_counter()
-    ours()
-    each = max(time.perf_counter() - start, 1e-7)
-    inner = max(1, round(2e-4 / each))
-    rounds = max(5, min(25, round(seconds / (each * inner * (2 if theirs else 1)))))
-    times, their_times, peaks = [], [], []
-    for _ in range(rounds):
-        for call, into in ((ours, times), (theirs, their_times)):
-            if call is None:
-                continue
-            time.sleep(PAUSE)
-            call()  # wakes the side's own threads and brings its operands back into the caches
-            start = time.perf_counter()
-            for _ in range(inner):
-                call()
-            into.append((time.perf_counter() - start) / inner)
-        peaks.append(measure_peak(threads, 20_000))
-    return statistics.median(times), statistics.median(their_times) if theirs else None, statistics.median(peaks)
+def measure(ours, theirs, threads):
+    """Median seconds a call of both (None without PyTorch), and the median peak between the rounds in GFLOP/s."""
+    peak, flops = limits.multiply_adds(threads=threads)
+    times = several({"ours": ours, **({"theirs": theirs} if theirs else {}), "peak": peak})
+    return times["ours"], times.get("theirs"), flops / times["peak"] / 1e9
 
 
 def main():
@@ -139,7 +90,7 @@ def main():
         native.set_num_threads(threads)
         if torch:
             torch.set_num_threads(threads)
-        print(f"\n{threads} thread{'s' if threads > 1 else ''}: peak of multiply-adds {max(measure_peak(threads) for _ in range(3)):.0f} GFLOP/s in float32")
+        print(f"\n{threads} thread{'s' if threads > 1 else ''}")
         print(f"{'':52}{'ours':>11}{'GFLOP/s':>9}{'of peak':>9}{'GB/s':>7}{'PyTorch':>12}{'ratio':>7}")
         for name, flops, moved, ours, theirs in cases(chosen.quick):
             mine, other, peak = measure(ours, theirs, threads)

@@ -1,11 +1,13 @@
-"""Measuring two sides in one run: interleaved, warmed, medians, equal threads. Used by the scripts beside this file."""
+"""Measuring sides in one run: interleaved, warmed, medians, equal threads. Used by the scripts beside this file."""
 from __future__ import annotations
 
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+PAUSE = 0.02  # a thread pool that has just worked spins for a while waiting for more: on as many cores as threads it would take one from the other side
 
 
 def pair(
@@ -22,6 +24,36 @@ def pair(
             if round >= warm:
                 times.append((clock() - start) / number)
     return statistics.median(sides[0]), statistics.median(sides[1])
+
+
+def several(calls: Mapping[str, Callable[[], Any]], *, seconds: float = 0.4, pause: float = PAUSE, clock: Callable[[], float] = time.perf_counter) -> dict[str, float]:
+    """Median seconds a call of every side. Rounds in turn, of so many calls that the clock can see them; before each a pause and one call that is not counted.
+
+    seconds: about how long each side is measured in all; there are between 5 and 25 rounds, and a side that takes longer than that a round has 3.
+    """
+    inner, each = {}, {}
+    for name, call in calls.items():
+        for _ in range(2):
+            call()
+        start = time.perf_counter()
+        call()
+        once = max(time.perf_counter() - start, 1e-7)
+        inner[name] = max(1, round(5e-4 / once))
+        each[name] = once * (inner[name] + 1)
+    longest = max(each.values())
+    rounds = 3 if longest > seconds else max(5, min(25, round(seconds / longest)))
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    names = list(calls)
+    for turn in range(rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            call, number = calls[name], inner[name]
+            time.sleep(pause)
+            call()  # wakes the side's own threads and brings its operands back into the caches
+            start = clock()
+            for _ in range(number):
+                call()
+            times[name].append((clock() - start) / number)
+    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def processes(ours: list[str], theirs: list[str], *, rounds: int = 9, warm: int = 2, env: dict[str, str] | None = None) -> tuple[float, float]:

@@ -22,6 +22,7 @@ commands:
   inspect   what a checkpoint's weights are and take        strided inspect model.safetensors
   number    what a number becomes in a format               strided number 0.1 --dtype bfloat16
   error     what real weights lose in other formats         strided error model.safetensors --formats mxfp4,int4-g128
+  bench     how close work comes to this machine's limits   strided bench
 
   strided <command> --help    the command's options, with examples
   strided --version
@@ -55,7 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         import strided.lens.number as number
 
         return number.main(rest)
-    print(f"strided: no command {command!r}; there are run, annotate, inspect, number and error (strided --help)", file=sys.stderr)
+    if command == "bench":
+        import strided.lens.bench as bench
+
+        return bench.main(rest)
+    print(f"strided: no command {command!r}; there are run, annotate, inspect, number, error and bench (strided --help)", file=sys.stderr)
     return 2
 
 
