@@ -112,7 +112,7 @@ class _Quantizing(Blocks):
 
         self.spans(exist, lambda s: see(self.read(self.plain(first, s))), lambda s, count: see(self.read_part(self.plain(first, s), count)))
         top = f.call("i32", f"llvm.vector.reduce.umax.v{n}i32", f"{self.i32} {f.load(self.i32, largest, 64)}")
-        ends = [f.call("float", f"llvm.vector.reduce.f{how}.v{n}f32", f"{self.f32} {f.load(self.f32, end, 64)}") for how, end in zip(("min", "max"), ends)]
+        ends = [self.extreme(f.load(self.f32, end, 64), how) for how, end in zip(("olt", "ogt"), ends)]
         inverse, zero = self.scale(parts, top, ends)
 
         def partial(s, count):
@@ -129,6 +129,16 @@ class _Quantizing(Blocks):
             b.store_codes(self.codes(self.read(self.plain(first, s)), inverse, zero), self.code_bytes(parts, s))
 
         self.spans(exist, whole, partial)
+
+    def extreme(self, value, how: str) -> str:
+        """The least ("olt") or the largest ("ogt") of a span, in halves: LLVM's own reduction of floats goes lane by lane."""
+        f, t, at = self.f, self.f32, self.n // 2
+        while at:
+            order = ", ".join(f"i32 {(i + at) % self.n}" for i in range(self.n))
+            other = f.op(f"shufflevector {t} {value}, {t} poison, <{self.n} x i32> <{order}>")
+            value = self.text.select(f.op(f"fcmp {how} {t} {value}, {other}"), value, other, self.n, "float")
+            at //= 2
+        return f.op(f"extractelement {t} {value}, i64 0")
 
     def codes(self, value, inverse, zero) -> str:
         """A span of numbers as codes, in i32 lanes."""
