@@ -191,9 +191,9 @@ class Trace:
             caller = frame.f_back
             tensors = tensors_in(argument)
             if caller is not None and tensors:
-                spec = tensors[0].spec
+                first = TensorInfo(tensors[0])
                 line = self._line(caller.f_code.co_filename, caller.f_lineno)
-                line.returned[caller.f_code, caller.f_lasti] = tuple(spec.shape), spec.strides, spec.dtype.name
+                line.returned[caller.f_code, caller.f_lasti] = tuple(first.shape), first.strides, first.dtype.name
         return self._on_return
 
     def _wanted(self, frame: FrameType) -> bool:

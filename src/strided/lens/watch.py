@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import dispatch
 from ..autograd import engine, no_grad
+from ..block_tensor import BlockTensor
 from ..kernels.finite import INFINITE, NAN, specials
 from ..layout import broadcast_shapes
 from ..nn.module import Module
@@ -101,7 +102,7 @@ class Watch:
                         self._broadcast(entry, args[0], args[1])
         elif type(result) is tuple or type(result) is list:
             for t in result:
-                if isinstance(t, Tensor) and t.spec.dtype.is_floating_point:
+                if isinstance(t, Tensor) and not isinstance(t, BlockTensor) and t.spec.dtype.is_floating_point:
                     self._check(entry, args, t)
 
     # ---- infinities and NaN ----
@@ -118,7 +119,7 @@ class Watch:
             return
         if self.first is not None and self.bad_loss is not None:
             return  # from here on everything is NaN
-        marks = [self._mark_of(x) for x in dispatch.tensors_in(args) if x is not t and x.spec.dtype.is_floating_point]
+        marks = [self._mark_of(x) for x in dispatch.tensors_in(args) if x is not t and not isinstance(x, BlockTensor) and x.spec.dtype.is_floating_point]
         causes = [mark for mark in marks if mark is not None]
         kind = NAN if found & NAN else INFINITE
         same = next((cause for cause in causes if cause.kind == kind), None)
@@ -199,7 +200,7 @@ class Watch:
         if self.bad_parameter is None and self.bad_gradient is None and (self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0):
             for group in optimiser.param_groups:
                 for p in group["params"]:
-                    if specials(p.dtype.name, p.data_ptr(), p.spec.layout.span):
+                    if not isinstance(p, BlockTensor) and specials(p.dtype.name, p.data_ptr(), p.spec.layout.span):
                         self.bad_parameter = self.steps, self.name(p)
                         return
 
