@@ -361,11 +361,15 @@ def tolerance(specs):
     return 2e-2 if "bfloat16" in dtypes else 4e-3 if "float16" in dtypes else 1e-5
 
 
+WRITES_WHILE_READING = {"cumsum_", "sum out", "add out"}  # into elements that share places: what comes out is not defined
+
 LENIENT = {"TypeError", "RuntimeError", "ValueError", "IndexError", "NotImplementedError", "OverflowError"}
 
 
 def difference(case):
     """None, or the two outcomes as text."""
+    if case[0] in WRITES_WHILE_READING and any(spec[3] == "window" for spec in case[1]):
+        return None
     want, have = run(torch, case), run(strided, case)
     name, specs, _ = case
     expected, got = want[0], have[0]

@@ -315,8 +315,8 @@ def index_select(input, dim, index):
     if input.ndim == 0:
         return TABLE["reshape"].call(index_select(TABLE["reshape"].call(input, (1,)), 0, index), ())
     def outside(which, bad):
-        if dim == 1:  # a path of its own in PyTorch
-            return RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={input.shape[1]}")
+        if dim == 1 or not input.numel():  # a path of its own in PyTorch
+            return RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={input.shape[dim]}")
         return IndexError("index out of range in self")
 
     out = indexing.get(input, (dim,), (index,), outside, wrap_negative=False)

@@ -97,7 +97,7 @@ def number_for(dtype: DType, value: Any, names: dict[str, str] = _C_NAMES) -> in
         if math.isfinite(value) and dtype.limits and abs(value) > dtype.limits[0]:
             raise RuntimeError(f"value cannot be converted to type {name} without overflow")
         return value
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and (not math.isfinite(value) or value < 0 and not dtype.is_signed):
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     value = int(value)
     top = 2 ** (dtype.bits - dtype.is_signed)
