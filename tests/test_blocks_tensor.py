@@ -13,6 +13,7 @@ import strided
 import strided.nn.functional as F
 from strided.block_tensor import BlockTensor, rebuild_block_tensor
 from strided.dispatch import listen
+from support import run_strided
 
 W = strided.quantize(strided.randn(5, 4, 96, generator=strided.Generator().manual_seed(1)), "mxfp4")
 D = W.dequantize()
@@ -179,3 +180,29 @@ def test_inference_and_no_grad():
         assert strided.quantize(strided.ones(2, 32), "mxfp4").dequantize().is_inference()
     x = strided.ones(2, 32, requires_grad=True)
     assert not strided.quantize(x, "mxfp4").requires_grad
+
+
+def test_annotate_and_watch(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch, torch.nn as nn\n"
+        "w = torch.quantize(torch.randn(64, 128), 'mxfp4')\n"
+        "layer = nn.Linear(128, 64)\n"
+        "layer.weight = nn.Parameter(w, requires_grad=False)\n"
+        "optimizer = torch.optim.SGD(layer.parameters(), lr=0.01)\n"
+        "for _ in range(3):\n"
+        "    layer(torch.randn(2, 128)).pow(2).mean().backward()\n"
+        "    optimizer.step()\n"
+    )
+    code, out, err = run_strided("annotate", script)
+    assert code == 0 and "mxfp4" in out and "linear" in out, err
+    code, out, err = run_strided("run", "--watch", script)
+    assert code == 0 and "3 steps" in out + err, err
+
+
+def test_compiled():
+    w, x = W[0], strided.randn(2, 96)
+    f = strided.compile(lambda x: F.linear(x, w).relu() + 1)
+    g = strided.compile(lambda x, w: F.linear(x, w) + 1)
+    for _ in range(3):  # such calls run as they are
+        assert (f(x) == F.linear(x, w).relu() + 1).all() and (g(x, w) == F.linear(x, w) + 1).all()

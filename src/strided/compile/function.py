@@ -17,6 +17,7 @@ from ..autograd.engine import run_backward
 from ..autograd.modes import STATE
 from ..autograd.node import Node
 from ..autograd.saved import RELEASED
+from ..block_tensor import BlockTensor
 from ..dispatch import CONTEXT
 from ..kernels import precision
 from ..kernels.native import get_num_threads, new_storage
@@ -128,6 +129,8 @@ def call_key(args, kwargs) -> tuple[tuple | None, list, list]:
 
 def _key_of(value, leaves, objects):
     if isinstance(value, Tensor):
+        if isinstance(value, BlockTensor):
+            raise TypeError(f"calls with a block tensor ({value.dtype}) are not recorded")
         for place, other in enumerate(leaves):
             if other is value:
                 return "again", place

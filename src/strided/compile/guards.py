@@ -10,6 +10,7 @@ import builtins
 import sys
 import types
 
+from ..block_tensor import BlockTensor
 from ..dtypes import Device, DType
 from ..layout import Size
 from ..tensor import Spec, Tensor
@@ -92,7 +93,9 @@ class Snapshot:
             return
         self._seen.add(id(value))
         self._alive.append(value)
-        if isinstance(value, Tensor):
+        if isinstance(value, BlockTensor):
+            self.reason = f"it uses a block tensor ({value.dtype}), whose kernels are not fused with others"
+        elif isinstance(value, Tensor):
             self.tensors.append(value)
             self.states.append((value.spec, value._tracked))
         elif isinstance(value, types.FunctionType):
