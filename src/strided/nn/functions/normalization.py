@@ -175,5 +175,6 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         return input
     squares = (input * input).unsqueeze(1).flatten(3)  # [N, 1, C, S]
     squares = pad(squares, [0, 0, size // 2, (size - 1) // 2])  # [N, 1, C + size − 1, S]
-    mean = squares.unfold(2, size, 1).mean(-1).squeeze(1).reshape(input.shape)  # [N, C, ..]
+    windows = squares.unfold(2, size, 1)  # [N, 1, C, S, size]
+    mean = (windows.mean(-1) if input.is_floating_point() else windows.sum(-1).div(size, rounding_mode="trunc")).squeeze(1).reshape(input.shape)  # [N, C, ..]
     return input / (mean * alpha + k).pow(beta)

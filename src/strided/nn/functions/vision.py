@@ -313,9 +313,9 @@ def _at(input, places):
     for place, size in zip(places, input.shape[2:]):
         fits = (place >= 0) & (place < size)
         inside = fits if inside is None else inside & fits
-        flat = flat * size + ops.where(fits, place, 0.0)  # what lies outside, a NaN included, is read somewhere and not used
+        flat = flat * size + ops.where(fits, place, 0.0).long()  # what lies outside, a NaN included, is read somewhere and not used
     shape = flat.shape[1:]
-    index = flat.long().flatten(1).unsqueeze(1).expand(-1, input.size(1), -1)  # [N, C, Ho·Wo]
+    index = flat.flatten(1).unsqueeze(1).expand(-1, input.size(1), -1)  # [N, C, Ho·Wo]
     return input.flatten(2).gather(2, index).unflatten(2, shape) * inside.unsqueeze(1)
 
 
