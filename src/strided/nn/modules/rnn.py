@@ -320,8 +320,18 @@ class RNNCellBase(Module):
             state = tuple(ops.zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device) for _ in range(parts))
         elif not batched:
             state = tuple(s.unsqueeze(0) for s in state)
+        self._check_sizes(x, state)
         _, new = step(F.linear(x, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh)
         return new if batched else tuple(s.squeeze(0) for s in new)
+
+    def _check_sizes(self, x, state):
+        if x.size(1) != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+        for i, s in enumerate(state):
+            if s.size(0) != x.size(0):
+                raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {s.size(0)}")
+            if s.size(1) != self.hidden_size:
+                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {s.size(1)}, expected {self.hidden_size}")
 
     def extra_repr(self):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias is True else f", bias={self.bias}")
