@@ -216,7 +216,7 @@ def test_no_process_stays_behind(tmp_path, how):
     assert not any(map(alive, workers))
     if how is signal.SIGINT:
         assert err.count("KeyboardInterrupt") == 1
-        assert not [name for name in os.listdir("/dev/shm" if os.path.isdir("/dev/shm") else tmp_path) if name.startswith(f"strided_{process.pid}_")]
+    assert not [name for name in os.listdir("/dev/shm" if os.path.isdir("/dev/shm") else tmp_path) if name.startswith(f"strided_{process.pid}_")]
 
 
 # ---- what is refused --------------------------------------------------------------------------------------------

@@ -102,7 +102,8 @@ def worker_loop(
             try:
                 message = index_queue.get(timeout=CHECK_INTERVAL)
             except queue.Empty:
-                if os.getppid() != parent:
+                if os.getppid() != parent:  # nobody will read what has been sent
+                    transport.sweep(prefix)
                     break
                 continue
             if message is None or done.is_set():
