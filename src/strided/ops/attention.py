@@ -118,7 +118,8 @@ def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
 
 _PLANS = PlanCache()
 _CHECKED = PlanCache()  # kinds of operands that passed the checks
-FEW, MANY = 8, 64  # up to so few query rows, two products that read so many keys in place are quicker than packing them
+FEW, MANY = 8, 64  # up to so few query rows, reading so many keys in place is quicker than packing them
+SHARED = 32  # query rows that meet the same keys at once, the heads that share them included
 SMALL = 4096  # scores a matrix up to which a recorded call of fewer than four dimensions is written out in operators, as PyTorch does with all of them
 
 
@@ -137,7 +138,16 @@ def _fused(query, key, value, mask, is_causal, scale):
 
 def _kernel_applies(query, key, mask) -> bool:
     rows, keys = query.shape[-2], key.shape[-2]
-    return query.dtype.name in fused.DTYPES and (rows >= FEW or keys < MANY) and keys > 0 and (mask is None or mask.dtype.name in fused.MASKS)
+    return _has_kernel(query, mask) and (rows >= FEW or keys < MANY) and keys > 0
+
+
+def _has_kernel(query, mask) -> bool:
+    return query.dtype.name in fused.DTYPES and (mask is None or mask.dtype.name in fused.MASKS)
+
+
+def _few_apply(query, key, value, mask) -> bool:
+    """Whether a few rows meet many keys that lie as they are read."""
+    return _has_kernel(query, mask) and 0 < query.shape[-2] < FEW and key.shape[-2] >= MANY and key.strides[-1] == 1 and value.strides[-1] == 1
 
 
 def _batch_shape(query, key, value, mask) -> tuple:
@@ -152,7 +162,8 @@ def _like(spec, shape) -> Layout:
 def _fused_plan(query, key, value, mask, is_causal):
     """(descriptor, result's spec); (None, None) where the kernel does not apply."""
     dtype, rows, keys = query.dtype, query.shape[-2], key.shape[-2]
-    if not _kernel_applies(query, key, mask):
+    few = _few_apply(query, key, value, mask)
+    if not few and not _kernel_applies(query, key, mask):
         return None, None
     batch = _batch_shape(query, key, value, mask)
     layout = _like(query, (*batch, rows, value.shape[-1]))  # as PyTorch's, so that joining the heads again needs no copy
@@ -162,6 +173,14 @@ def _fused_plan(query, key, value, mask, is_causal):
     expand = lambda s, *last: (s.dtype, s.layout.expand((*batch, *last)))
     operands = expand(query, rows, query.shape[-1]), expand(key, keys, key.shape[-1]), expand(value, keys, value.shape[-1])
     masked = None if mask is None else expand(mask, rows, keys)
+    if few:
+        # [*, H, L, E] over [*, S, E]: heads that share a key head are rows beside each other; without any, H is 1
+        share = len(batch) > 0 and all(s.ndim < 3 or s.shape[-3] == 1 for s in (key, value)) and batch[-1] * rows <= SHARED
+        by_head = lambda pair: pair if pair is None or share else (pair[0], pair[1].unsqueeze(pair[1].ndim - 2))
+        by_key = lambda pair: (pair[0], pair[1].select(pair[1].ndim - 3, 0)[0]) if share else pair
+        q, k, v = operands
+        few_operands = by_head((dtype, layout)), by_head(q), by_key(k), by_key(v), by_head(masked)
+        return fused.build_attention_few(*few_operands, causal=is_causal, result_bytes=spec.nbytes), spec
     return fused.build_attention((dtype, layout), *operands, masked, causal=is_causal, result_bytes=spec.nbytes), spec
 
 

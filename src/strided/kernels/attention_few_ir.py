@@ -1,0 +1,202 @@
+"""Attention of a few query rows over many keys, in LLVM IR: decoding against a cache, where reading keys and values is all the time it takes.
+
+Keys and values are read in place, once, as they lie (their last dimension without gaps), also where several query heads share them: those are rows of one
+item. Scores of all keys of an item are kept, so that the softmax is one call. Which calls come here is decided in ops/attention.py.
+"""
+from __future__ import annotations
+
+from .attention_ir import MINUS_INFINITY, add_mask, mask_memory, rows
+from .gemm_ir import batch_offsets
+from .gemm_pack import Kind
+from .gemm_text import SIZES, TYPES, Function, module, vector
+
+# Sizes, then strides in elements (heads that share keys, rows, columns) of q and out, (rows) of k and v, (heads, rows, columns) of the mask; the scratch.
+WORDS = "length heads keys width value_width items causal hsq rsq csq rsk rsv hso rso cso hsm rsm csm at_s at_o at_m at_l ld wide wide_values scratch batch_dims".split()
+FIRST = 8
+BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
+KEYS = 64  # keys a step: all rows meet them while they are in the first-level cache
+TOGETHER = 4  # keys, or vectors of a value, held in registers at a time
+
+
+def few_module(kind: Kind, mask: str, attributes: str) -> str:
+    """kind: the dtype of q, k, v as a and b. mask: "" or the dtype of the mask."""
+    heights = range(1, tile_height(kind) + 1)
+    functions = [kernel(kind, mask), item(kind, mask, attributes), rows(kind, attributes)]
+    functions += [make(kind, h, attributes) for make in (scores, mixture) for h in heights]
+    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
+
+
+def tile_height(kind: Kind) -> int:
+    """Query rows a step: with TOGETHER vectors each, they fill the registers but for what is loaded."""
+    return 4 if kind.tile.width * 32 == 512 else 2
+
+
+def _piece(f: Function, kind: Kind, pointer, at, live=None):
+    """A vector of the operands' format from element `at` on, as float32; `live`: the lanes that are read, the others are 0."""
+    memory, w = TYPES[kind.a][0], kind.tile.width
+    raw, place = vector(memory, w), f.at(memory, pointer, at)
+    if live is None:
+        value = f.load(raw, place, SIZES[memory])
+    else:
+        name = f"llvm.masked.load.v{w}{'f32' if memory == 'float' else memory}.p0"
+        f.declared.add(f"declare {raw} @{name}(ptr, i32, <{w} x i1>, {raw})")
+        value = f.op(f"call {raw} @{name}(ptr {place}, i32 {SIZES[memory]}, <{w} x i1> {live}, {raw} zeroinitializer)")
+    return f.decode(kind.a, value, w, kind.tile.half)
+
+
+def scores(kind: Kind, height: int, attributes: str) -> Function:
+    """s[row, key] = q[row] . k[key] for `height` rows of q [*, wide] (float32, zeros behind width) and `count` keys; rows of s have room for TOGETHER keys more."""
+    w = kind.tile.width
+    wide = vector("float", w)
+    f = Function(f"scores_{height}", "ptr noalias %q, i64 %wide, ptr noalias %k, i64 %rsk, i64 %width, i64 %count, ptr noalias %s, i64 %ld", attributes + " noinline")
+    whole = f.mul(f.div("%width", w), w)
+    live = f.lanes_below(f.sub("%width", whole), w)
+    ragged = f.compare("slt", whole, "%width")
+    last = f.sub("%count", 1)
+    sums = [[f.variable(wide, None, 64) for _ in range(TOGETHER)] for _ in range(height)]
+    with f.loop(0, "%count", TOGETHER) as j:
+        keys = [f.at(TYPES[kind.a][0], "%k", f.mul(f.min(f.add(j, n), last), "%rsk")) for n in range(TOGETHER)]  # behind the last: it again
+        for row in sums:
+            for cell in row:
+                f.store(wide, "zeroinitializer", cell, 64)
+
+        def step(e, mask=None):
+            pieces = [_piece(f, kind, key, e, mask) for key in keys]
+            for r, row in enumerate(sums):
+                q = f.load(wide, f.at("float", "%q", f.add(f.mul("%wide", r) if r else 0, e)), 64)
+                for piece, cell in zip(pieces, row):
+                    f.store(wide, f.fma("float", w, q, piece, f.load(wide, cell, 64), kind.tile.fused), cell, 64)
+
+        with f.loop(0, whole, w) as e:
+            step(e)
+        with f.when(ragged):
+            step(whole, live)
+        name = f"llvm.vector.reduce.fadd.v{w}f32"
+        f.declared.add(f"declare float @{name}(float, {wide})")
+        for r, row in enumerate(sums):
+            for n, cell in enumerate(row):
+                total = f.op(f"call reassoc float @{name}(float -0.0, {wide} {f.load(wide, cell, 64)})")
+                f.store("float", total, f.at("float", "%s", f.add(f.add(j, n), f.mul("%ld", r) if r else 0)))
+    return f
+
+
+def mixture(kind: Kind, height: int, attributes: str) -> Function:
+    """o[row] += sum over `count` keys of p[row, key] * v[key], for `height` rows of o [*, wide_values] (float32)."""
+    w = kind.tile.width
+    wide = vector("float", w)
+    f = Function(f"mixture_{height}", "ptr noalias %p, i64 %ld, ptr noalias %v, i64 %rsv, i64 %values, i64 %count, ptr noalias %o, i64 %ldo", attributes + " noinline")
+    memory = TYPES[kind.a][0]
+
+    def columns(first, number, mask=None):
+        sums = [[f.variable(wide, None, 64) for _ in range(number)] for _ in range(height)]
+        places = [[f.at("float", "%o", f.add(f.add(first, n * w), f.mul("%ldo", r) if r else 0)) for n in range(number)] for r in range(height)]
+        for row, at in zip(sums, places):
+            for cell, place in zip(row, at):
+                f.store(wide, f.load(wide, place, 64), cell, 64)
+        with f.loop(0, "%count") as j:
+            value = f.at(memory, "%v", f.mul(j, "%rsv"))
+            pieces = [_piece(f, kind, value, f.add(first, n * w), mask) for n in range(number)]
+            for r, row in enumerate(sums):
+                weight = f.splat("float", f.load("float", f.at("float", "%p", f.add(j, f.mul("%ld", r) if r else 0))), w)
+                for piece, cell in zip(pieces, row):
+                    f.store(wide, f.fma("float", w, weight, piece, f.load(wide, cell, 64), kind.tile.fused), cell, 64)
+        for row, at in zip(sums, places):
+            for cell, place in zip(row, at):
+                f.store(wide, f.load(wide, cell, 64), place, 64)
+
+    several = f.mul(f.div("%values", TOGETHER * w), TOGETHER * w)
+    with f.loop(0, several, TOGETHER * w) as first:
+        columns(first, TOGETHER)
+    whole = f.mul(f.div("%values", w), w)
+    with f.loop(several, whole, w) as first:
+        columns(first, 1)
+    with f.when(f.compare("slt", whole, "%values")):
+        columns(whole, 1, f.lanes_below(f.sub("%values", whole), w))
+    return f
+
+
+def item(kind: Kind, mask: str, attributes: str) -> Function:
+    """All rows that share the keys and values of one batch entry; pointers stand at it."""
+    memory, t = TYPES[kind.a][0], kind.tile
+    height = tile_height(kind)
+    names = ", ".join(f"i64 %{word}" for word in WORDS[:5] + WORDS[6:18] + WORDS[22:25])
+    parts = "ptr %pq, ptr %s, ptr %o, ptr %m, ptr %l"
+    f = Function("item", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, {names}, {parts}, float %scale", attributes + " noinline")
+    count = f.mul("%heads", "%length")
+    with f.loop(0, f.mul(count, "%wide")) as i:
+        f.store("float", "0.0", f.at("float", "%pq", i))
+    with f.loop(0, f.mul(count, "%wide_values")) as i:
+        f.store("float", "0.0", f.at("float", "%o", i))
+    with f.loop(0, count) as i:
+        f.store("float", MINUS_INFINITY, f.at("float", "%m", i))
+        f.store("float", "0.0", f.at("float", "%l", i))
+        row = f.at(memory, "%q", f.add(f.mul(f.div(i, "%length"), "%hsq"), f.mul(f.rem(i, "%length"), "%rsq")))
+        with f.loop(0, "%width") as e:
+            value = f.decode(kind.a, f.load(memory, f.at(memory, row, f.mul(e, "%csq"))), 1, t.half)
+            f.store("float", value, f.at("float", "%pq", f.add(f.mul(i, "%wide"), e)))
+
+    def tiles(emit):
+        """emit(number of rows, first row) for all rows, `height` at a time."""
+        whole = f.mul(f.div(count, height), height)
+        with f.loop(0, whole, height) as i:
+            emit(height, i)
+        for rest in range(1, height):
+            with f.when(f.compare("eq", f.sub(count, whole), rest)):
+                emit(rest, whole)
+
+    def score(n, i):
+        q, s = f.at("float", "%pq", f.mul(i, "%wide")), f.at("float", "%s", f.add(f.mul(i, "%ld"), k0))
+        f.do(f"call void @scores_{n}(ptr {q}, i64 %wide, ptr {here}, i64 %rsk, i64 %width, i64 {keys}, ptr {s}, i64 %ld)")
+
+    def mix(n, i):
+        p, o = f.at("float", "%s", f.add(f.mul(i, "%ld"), k0)), f.at("float", "%o", f.mul(i, "%wide_values"))
+        f.do(f"call void @mixture_{n}(ptr {p}, i64 %ld, ptr {here}, i64 %rsv, i64 %value_width, i64 {keys}, ptr {o}, i64 %wide_values)")
+
+    with f.loop(0, "%keys", KEYS) as k0:
+        keys, here = f.min(KEYS, f.sub("%keys", k0)), f.at(memory, "%k", f.mul(k0, "%rsk"))
+        tiles(score)
+    with f.loop(0, "%heads") as h:
+        first = f.mul(h, "%length")
+        s, o = f.at("float", "%s", f.mul(first, "%ld")), f.at("float", "%o", f.mul(first, "%wide_values"))
+        if mask:
+            add_mask(f, kind, mask, f.at(mask_memory(mask), "%mask", f.mul(h, "%hsm")), s, "%length", "%keys", "%ld")
+        m, l = f.at("float", "%m", first), f.at("float", "%l", first)
+        causal, scale = f.compare("ne", "%causal", 0), "1.0" if mask else "%scale"
+        f.do(f"call void @softmax(i64 %length, i64 %keys, i1 {causal}, i64 1, float {scale}, ptr {s}, i64 %ld, ptr {m}, ptr {l}, ptr {o}, i64 %wide_values)")
+    with f.loop(0, "%keys", KEYS) as k0:
+        keys, here = f.min(KEYS, f.sub("%keys", k0)), f.at(memory, "%v", f.mul(k0, "%rsv"))
+        tiles(mix)
+    with f.loop(0, count) as i:
+        total = f.load("float", f.at("float", "%l", i))
+        nothing = f.op(f"fcmp oeq float {total}, 0.0")
+        inverse = f.op(f"fdiv float 1.0, {f.op(f'select i1 {nothing}, float 1.0, float {total}')}")
+        row = f.at(memory, "%out", f.add(f.mul(f.div(i, "%length"), "%hso"), f.mul(f.rem(i, "%length"), "%rso")))
+        with f.loop(0, "%value_width") as e:
+            value = f.times("float", 1, f.load("float", f.at("float", "%o", f.add(f.mul(i, "%wide_values"), e))), inverse)
+            f.store(memory, f.encode(kind.a, value, 1, t.half), f.at(memory, row, f.mul(e, "%cso")))
+    return f
+
+
+def kernel(kind: Kind, mask: str) -> Function:
+    """The entry: work items are batch entries."""
+    memory = TYPES[kind.a][0]
+    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
+    word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
+    names = ["out", "q", "k", "v"] + (["mask"] if mask else [])
+    slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for n, name in enumerate(names)}
+    scale = f.op(f"fptrunc double {f.load('double', f.at('i64', '%slots', len(names)))} to float")
+    begin = f.div(f.mul(word["items"], "%part"), "%parts")
+    end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
+    with f.when(f.compare("slt", begin, end)):
+        cell = f.variable("ptr", "null")
+        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {word['scratch']})")
+        scratch = f.load("ptr", cell)
+        parts = [scratch] + [f.at("i8", scratch, word[name]) for name in ("at_s", "at_o", "at_m", "at_l")]
+        with f.loop(begin, end) as n:
+            oq, ok, ov, oo, om = batch_offsets(f, n, BATCH, word["batch_dims"], 5)
+            pointers = [f.at(memory, slot["q"], oq), f.at(memory, slot["k"], ok), f.at(memory, slot["v"], ov), f.at(memory, slot["out"], oo)]
+            pointers.append(f.at(mask_memory(mask), slot["mask"], om) if mask else "null")
+            values = ", ".join(f"i64 {word[name]}" for name in WORDS[:5] + WORDS[6:18] + WORDS[22:25])
+            f.do(f"call void @item({', '.join(f'ptr {p}' for p in pointers)}, {values}, {', '.join(f'ptr {p}' for p in parts)}, float {scale})")
+        f.do(f"call void @free(ptr {scratch})")
+    return f
