@@ -19,6 +19,7 @@ from .precision import operand
 DTYPES = ("float32", "bfloat16", "float16")
 MASKS = (*DTYPES, "bool")
 KEYS = 256  # keys a block: their packed copies and the block's scores stay in the second-level cache
+ROWS = 1 << 17  # floats of the packed query rows and of the results of an item: with a block of keys and values, they stay there, too
 WEIGHTS = 1 << 17  # floats of the weights of a block of query rows while gradients are computed, and as many of their gradients
 
 
@@ -36,15 +37,17 @@ def build_attention(out, query, key, value, mask=None, *, causal: bool = False, 
     top, nr = kind.tile.heights[0], kind.tile.nr
     work = entries * length * keys * (width + values)
     parts = native.parts_for(work, THREAD_GRAIN)
-    q_rows = min(8 * top, _round_up(max(length, 1), top))
+    padded = _round_up(max(values, 1), nr)
+    q_rows = max(8, ROWS // (width + padded) // (8 * top) * 8) * top
+    q_rows = min(q_rows, _round_up(max(length, 1), top))
     if entries * -(-length // q_rows) < 2 * parts:  # smaller blocks, so that every thread has some
         q_rows = max(2 * top, _round_up(-(-length * entries // (2 * parts)), top))
     items = entries * -(-length // q_rows)
+    q_some = min(8 * top, q_rows)
     k_rows = _round_up(KEYS, nr)
-    padded = _round_up(max(values, 1), nr)
-    q_tall = q_rows + top  # whole tiles are written
-    offsets = _places((q_tall * width, k_rows * width, k_rows * padded, q_tall * k_rows, q_tall * k_rows, q_tall * padded, q_rows, q_rows, top * nr))
-    words = [length, keys, width, values, items, q_rows, k_rows, int(causal), *_edges(layouts, mask), *offsets[1:], *batch_words]
+    q_tall, scores = q_rows + top, (q_some + top) * k_rows  # whole tiles are written
+    offsets = _places((q_tall * width, k_rows * width, k_rows * padded, scores, scores, q_tall * padded, q_rows, q_rows, top * nr))
+    words = [length, keys, width, values, items, q_rows, q_some, k_rows, int(causal), *_edges(layouts, mask), *offsets[1:], *batch_words]
     return native.pack_desc(address, 5 + (mask is not None), max(1, min(parts, items)), work > GIL_GRAIN, result_bytes, words)
 
 

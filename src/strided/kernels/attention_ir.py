@@ -1,7 +1,8 @@
 """Attention as one kernel, in LLVM IR: softmax(q @ k^T * scale + mask) @ v without the matrix of scores in memory.
 
-A block of query rows meets the keys block by block; a running maximum and sum a row keep the softmax exact (online softmax). Both products are the
-packed micro-kernel of gemm_ir.py. Which calls come here is decided in attention.py.
+Query rows meet the keys block by block; a running maximum and sum a row keep the softmax exact (online softmax). Both products are the packed
+micro-kernel of gemm_ir.py. A block of keys and values is packed once for all rows of an item, which then meet it some at a time, so that their scores stay
+in cache. Which calls come here is decided in attention.py.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from .gemm_text import SIZES, TYPES, Function, mangled, module, vector
 
 # Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes.
 WORDS = (
-    "length keys width value_width items q_rows k_rows causal rsq csq rsk csk rsv csv rso cso rsm csm at_k at_v at_s at_p at_o at_m at_l at_held scratch batch_dims"
+    "length keys width value_width items q_rows q_some k_rows causal rsq csq rsk csk rsv csv rso cso rsm csm at_k at_v at_s at_p at_o at_m at_l at_held scratch batch_dims"
 ).split()
 FIRST = 8
 BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
@@ -113,7 +114,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     memory = TYPES[kind.a][0]
     t = kind.tile
     nr = t.nr
-    names = ", ".join(f"i64 %{word}" for word in WORDS[:4] + WORDS[6:18])
+    names = ", ".join(f"i64 %{word}" for word in WORDS[:4] + WORDS[6:19])
     parts = "ptr %pq, ptr %pk, ptr %pv, ptr %s, ptr %pp, ptr %o, ptr %m, ptr %l, ptr %held"
     f = Function("block", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, i64 %row, i64 %rows, {names}, {parts}, float %scale", attributes + " noinline")
     wide_values = f.mul(f.ceil_div("%value_width", nr), nr)
@@ -128,23 +129,31 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     stop = f.op(f"select i1 {causal}, i64 {last}, i64 %keys")
     with f.loop(0, stop, "%k_rows") as k0:
         keys = f.min("%k_rows", f.sub(stop, k0))
-        ld = f.mul(f.ceil_div(keys, nr), nr)
         with f.loop(0, keys, nr) as j:  # keys as the columns of a [width, keys] matrix
             here = f.min(nr, f.sub(keys, j))
             source = f.at(memory, "%k", f.mul(f.add(k0, j), "%rsk"))
             f.do(f"call void @pack_{kind.b}(ptr {source}, i64 %rsk, i64 %csk, i64 {here}, i64 %width, ptr {f.at('float', '%pk', f.mul(j, '%width'))}, i64 {nr})")
-        product(f, kind, "%rows", ld, "%width", "%pq", "%pk", "%s", ld, "false")
-        if mask:
-            add_mask(f, kind, mask, f.at(mask_memory(mask), "%mask", f.mul(k0, "%csm")), "%s", "%rows", keys, ld)
-        scale = "1.0" if mask else "%scale"
-        first = f.add(f.sub("%row", k0), 1)
-        f.do(f"call void @softmax(i64 %rows, i64 {keys}, i1 {causal}, i64 {first}, float {scale}, ptr %s, i64 {ld}, ptr %m, ptr %l, ptr %o, i64 {wide_values})")
-        pack_rows(f, kind, kind.own, "%s", ld, 1, "%rows", keys, "%pp")
         with f.loop(0, "%value_width", nr) as j:
             here = f.min(nr, f.sub("%value_width", j))
             source = f.at(memory, "%v", f.add(f.mul(k0, "%rsv"), f.mul(j, "%csv")))
             f.do(f"call void @pack_{kind.b}(ptr {source}, i64 %csv, i64 %rsv, i64 {here}, i64 {keys}, ptr {f.at('float', '%pv', f.mul(j, keys))}, i64 {nr})")
-        product(f, kind, "%rows", wide_values, keys, "%pp", "%pv", "%o", wide_values, "true")
+        behind = f.call("i64", "llvm.smax.i64", f"i64 {f.sub(k0, '%row')}", "i64 0")  # the first row that sees one of these keys, where `causal`
+        begin = f.op(f"select i1 {causal}, i64 {f.mul(f.div(behind, '%q_some'), '%q_some')}, i64 0")
+        with f.loop(begin, "%rows", "%q_some") as i:
+            some = f.min("%q_some", f.sub("%rows", i))
+            sees = f.sub(f.add(f.add("%row", i), some), k0)
+            seen = f.op(f"select i1 {causal}, i64 {f.min(keys, sees)}, i64 {keys}")
+            ld = f.mul(f.ceil_div(seen, nr), nr)
+            o, m, l = f.at("float", "%o", f.mul(i, wide_values)), f.at("float", "%m", i), f.at("float", "%l", i)
+            product(f, kind, some, ld, "%width", f.at("float", "%pq", f.mul(i, "%width")), "%pk", "%s", ld, "false")
+            if mask:
+                where = f.at(mask_memory(mask), "%mask", f.add(f.mul(i, "%rsm"), f.mul(k0, "%csm")))
+                add_mask(f, kind, mask, where, "%s", some, seen, ld)
+            scale = "1.0" if mask else "%scale"
+            first = f.add(f.sub(f.add("%row", i), k0), 1)
+            f.do(f"call void @softmax(i64 {some}, i64 {seen}, i1 {causal}, i64 {first}, float {scale}, ptr %s, i64 {ld}, ptr {m}, ptr {l}, ptr {o}, i64 {wide_values})")
+            pack_rows(f, kind, kind.own, "%s", ld, 1, some, seen, "%pp")
+            product(f, kind, some, wide_values, seen, "%pp", "%pv", o, wide_values, "true", depth=keys)
     with f.loop(0, "%rows") as i:
         total = f.load("float", f.at("float", "%l", i))
         nothing = f.op(f"fcmp oeq float {total}, 0.0")
@@ -228,7 +237,7 @@ def kernel(kind: Kind, mask: str) -> Function:
             where = "null"
             if mask:
                 where = f.at(mask_memory(mask), slot["mask"], f.add(om, f.mul(row, word["rsm"])))
-            values = ", ".join(f"i64 {word[name]}" for name in WORDS[:4] + WORDS[6:18])
+            values = ", ".join(f"i64 {word[name]}" for name in WORDS[:4] + WORDS[6:19])
             pointers = ", ".join(f"ptr {p}" for p in parts)
             f.do(f"call void @block(ptr {q}, ptr {k}, ptr {v}, ptr {out}, ptr {where}, i64 {row}, i64 {count}, {values}, {pointers}, float {scale})")
         f.do(f"call void @free(ptr {scratch})")
