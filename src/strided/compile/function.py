@@ -20,7 +20,7 @@ from ..autograd.saved import RELEASED
 from ..block_tensor import BlockTensor
 from ..dispatch import CONTEXT
 from ..kernels import precision
-from ..kernels.native import get_num_threads, new_storage
+from ..kernels.native import get_num_threads, move_bytes, new_storage
 from ..ops import indexing
 from ..ops.elementwise import assign
 from ..ops.generator import default_generator
@@ -44,6 +44,7 @@ class Output(NamedTuple):
     offset: int
     spec: Spec | None
     tracked: bool
+    inference: bool = False
 
 
 LIVE: WeakSet[Compiled] = WeakSet()  # for a report at the end of a program
@@ -79,11 +80,14 @@ class Compiled:
         if key is None or key in self.eager:
             return self.function(*args, **kwargs)
         for entry in self.entries.get(key, ()):
-            if entry.snapshot.holds():
+            if entry.snapshot.holds() and (entry.grads is None or entry.grads == [t._grad is None for t in leaves]):
                 return entry.call(self.function, args, kwargs, leaves)
         if sum(map(len, self.entries.values())) >= self.limit:
             return self._give_up(key, f"it was recorded for {self.limit} kinds of call already", args, kwargs)
         return self._record(key, args, kwargs, leaves, objects)
+
+    def __reduce__(self):  # a copy has recordings of its own
+        return Compiled, (self.function, self.fullgraph, self.limit)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -119,12 +123,15 @@ def call_key(args, kwargs) -> tuple[tuple | None, list, list]:
     leaves: list = []
     objects: list = []
     try:
-        shape = _key_of((args, kwargs) if kwargs else args, leaves, objects)
-        key = shape, STATE.grad_enabled, STATE.inference, CONTEXT.autocast_dtype, dtypes.get_default_dtype(), get_num_threads(), precision.mode()
+        key = _key_of((args, kwargs) if kwargs else args, leaves, objects), *_modes()
         hash(key)
     except TypeError:
         return None, leaves, objects
     return key, leaves, objects
+
+
+def _modes() -> tuple:
+    return STATE.grad_enabled, STATE.inference, STATE.saved_hooks, CONTEXT.autocast_dtype, dtypes.get_default_dtype(), get_num_threads(), precision.mode()
 
 
 def _key_of(value, leaves, objects):
@@ -135,13 +142,13 @@ def _key_of(value, leaves, objects):
             if other is value:
                 return "again", place
         leaves.append(value)
-        return value.spec, value._tracked, value._inference, value._node is None
+        return type(value), value.spec, value._tracked, value._inference, value._node is None
     if isinstance(value, (list, tuple)):
         return type(value), *[_key_of(item, leaves, objects) for item in value]
     if isinstance(value, dict):
         return type(value), *[(key, _key_of(item, leaves, objects)) for key, item in value.items()]
     if isinstance(value, SIMPLE):
-        return type(value), value
+        return type(value), value if value or not isinstance(value, (float, complex)) else repr(value)  # -0.0 == 0.0
     if hasattr(value, "__dict__"):  # a module, a configuration: the same one, in the same state
         objects.append(value)
         return type(value), id(value)
@@ -158,6 +165,7 @@ class Entry:
 
     def __init__(self, snapshot: Snapshot, leaves: int):
         self.snapshot, self.leaves = snapshot, leaves
+        self.grads: list[bool] | None = None  # of the arguments, whether they have no gradient, where the function may look at it
         self.forward: Program | None = None
         self.backward: Backward | None = None
         self.waiting: Any = None  # weak reference to the node whose backward pass is to be recorded
@@ -174,6 +182,9 @@ class Entry:
         self.attempts += 1
         external = [*leaves, *self.snapshot.tensors]
         before = [(t.mem, t.mem.version, t._grad, t._node) for t in external]
+        if self.snapshot.reads_grad:
+            self.grads = [t._grad is None for t in leaves]
+        key = call_key(args, kwargs)[0]
         with default_generator.lock:
             default_generator.state()  # made now, not inside the recording
         with Recording() as recording:
@@ -183,8 +194,16 @@ class Entry:
             reason = "it changes the state of a module or a variable"
         if reason is None and any(t.mem is not mem or t._grad is not grad or t._node is not node for t, (mem, _, grad, node) in zip(external, before)):
             reason = "it changes a gradient, the history or the memory of a tensor from outside"
+        if reason is None:
+            after, again, _ = call_key(args, kwargs)
+            if after != key or [*map(id, leaves)] != [*map(id, again)]:
+                reason = "it changes its arguments or a mode"
         if reason is not None:
             return result, reason
+        found: list[Tensor] = []
+        _tensors(result, found)
+        if _hooked(found, external):
+            return result, "it registers a hook on a tensor, or wants its gradient kept"
         self.written = [(place, t.mem.version - version) for place, (t, (_, version, *_)) in enumerate(zip(external, before)) if t.mem.version != version]
         memory = Memory()
         try:
@@ -192,7 +211,7 @@ class Entry:
             self.sizes = add_blocks(memory, recording.blocks, 0)
             self.steps = resolve(recording.steps, memory)
             outputs: list[Output] = []
-            self.shape = self.describe(result, external, memory, outputs)
+            self.shape = self.describe(result, external, memory, outputs, [])
         except Unknown as error:
             return result, str(error)
         self.recipes = recording.recipes
@@ -200,14 +219,15 @@ class Entry:
         self.outputs = outputs
         self.fresh = [o for o in outputs if o.spec is not None]
         self.random = any(name == ("random",) for step in self.steps for name in names(step))
+        self.checked = any(step.what == "flag" or ("fault",) in names(step) for step in self.steps)
         self.differentiable = [place for place, t in enumerate(external) if t._tracked] if any(o.tracked for o in self.fresh) else []
         if not self.differentiable:
             self.finish(set(), 0)
             return result, None
-        found: list = []
-        _tensors(result, found)
         inner = [t for t, o in zip(found, outputs) if o.spec is not None]
         outs = [wrap(t.spec, t.mem, t.ptr) for t in inner]
+        for out, t in zip(outs, inner):
+            out._inference = t._inference
         return self.hand_out(external, outs, (function, args, kwargs, None), first=First(inner, recording, memory)), None
 
     @staticmethod
@@ -218,15 +238,22 @@ class Entry:
         memory.add(indexing._error.address, 16, ("fault",))
         memory.add(default_generator.address, default_generator._memory.nbytes, ("random",))
 
-    def describe(self, value, external, memory: Memory, outputs):
+    def describe(self, value, external, memory: Memory, outputs, met):
         """The result with its tensors replaced by places in `outputs`. Raises Unknown for what cannot be made again."""
         if isinstance(value, Tensor):
-            outputs.append(self.output(value, external, memory))
+            for place, other in enumerate(met):
+                if other is value:
+                    return _Place(place)
+            output = self.output(value, external, memory)
+            if any(o.region == output.region and (o.tracked or output.tracked) for o in outputs):
+                raise Unknown("it returns several views of one tensor")  # a write into one would be in the other's history
+            outputs.append(output)
+            met.append(value)
             return _Place(len(outputs) - 1)
         if isinstance(value, (list, tuple)):
-            return _Built(type(value), [self.describe(item, external, memory, outputs) for item in value])
+            return _Built(type(value), [self.describe(item, external, memory, outputs, met) for item in value])
         if type(value) is dict:
-            return _Built(dict, [(key, self.describe(item, external, memory, outputs)) for key, item in value.items()])
+            return _Built(dict, [(key, self.describe(item, external, memory, outputs, met)) for key, item in value.items()])
         if isinstance(value, SIMPLE):
             return value
         raise Unknown(f"it returns an object of type {type(value).__name__}")
@@ -235,11 +262,11 @@ class Entry:
     def output(t: Tensor, external, memory: Memory) -> Output:
         for place, other in enumerate(external):
             if other is t:
-                return Output(("tensor", place), 0, None, t._tracked)
+                return Output(("tensor", place), 0, None, t._tracked, False)
         place = memory.find(t.ptr)
         if t.spec.is_meta or place is None or place[0][0] != "block":
             raise Unknown("it returns a view of a tensor from outside, or one without data")
-        return Output(place[0], place[1], t.spec, t._tracked)
+        return Output(place[0], place[1], t.spec, t._tracked, t._inference)
 
     def steady(self, region: tuple) -> bool:
         """Whether a region is written by the operator that made it only, if at all."""
@@ -277,24 +304,34 @@ class Entry:
                 return function(*args, **kwargs)  # the first call's backward pass may still come
             if self.attempts < ATTEMPTS:
                 return self.record(function, args, kwargs, leaves)[0]
+            if self.written:
+                return function(*args, **kwargs)  # could not be made again
             self.finish(set(), 0)  # nobody asks for gradients; who does so later has the call made again
         external = [*leaves, *self.snapshot.tensors]
-        if self.written and len({id(t.mem) for t in external}) < len(external):
+        if self.written and _share_memory(external):
             return function(*args, **kwargs)  # what it writes may be what it reads under another name
-        state = default_generator.get_state() if self.random and self.differentiable else None
+        state = random_state() if self.random and (self.differentiable or self.checked) else None
         results = [new_storage(self.sizes[name]) for name in self.result_blocks]
         kept = new_storage(self.kept_bytes)
         addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[storage.data for storage in results], kept.data]
+        contents = self.contents(external) if self.checked else ()
         if not run(self.forward, addresses, self.random):
+            put_back(external, contents)
+            if state is not None:
+                set_random_state(state)
             return function(*args, **kwargs)  # meets the bad input again, and says what it is
         for place, raised in self.written:
             external[place].mem.version += raised
         memory = dict(zip(self.result_blocks, results))
         outs = [wrap(o.spec, mem := memory[o.region], mem.data + o.offset) for o in self.fresh]
-        if STATE.inference:
-            for out in outs:
+        for out, o in zip(outs, self.fresh):
+            if o.inference:
                 out._inference = True
         return self.hand_out(external, outs, (function, args, kwargs, state), results, kept)
+
+    def contents(self, external) -> list:
+        """Copies of what a run writes and has to put back where it meets bad input: (place, bytes, number of bytes)."""
+        return [(place, copied(t.ptr, nbytes := t.spec.layout.span * t.spec.itemsize), nbytes) for place, _ in self.written for t in (external[place],)]
 
     def hand_out(self, external, outs, again, results=None, kept=None, first=None):
         """The call's result around its fresh tensors, hung on a node where gradients are wanted."""
@@ -303,6 +340,8 @@ class Entry:
             backward = self.backward
             saves = () if backward is None else (*[external[place] for place in backward.reads], *[outs[place] for place in backward.reads_results])
             node = record(CompiledFunctionBackward0, tuple([external[place] for place in self.differentiable]), tracked, saves)
+            written = {place for place, _ in self.written}
+            node.versions = [-1 if place in written else t.mem.version for place, t in enumerate(external)]
             node.entry, node.external, node.results, node.kept, node.first, node.again = self, external, results, kept, first, again
             if first is not None:
                 self.waiting = ref(node)
@@ -328,6 +367,49 @@ def add_blocks(memory: Memory, blocks, start: int) -> dict[tuple, int]:
         memory.add(block.data, block.nbytes, ("block", number))
         sizes["block", number] = block.nbytes
     return sizes
+
+
+def copied(address: int, nbytes: int):
+    storage = new_storage(nbytes)
+    move_bytes(storage.data, address, nbytes)
+    return storage
+
+
+def put_back(external, contents) -> None:
+    for place, storage, nbytes in contents:
+        move_bytes(external[place].ptr, storage.data, nbytes)
+
+
+def random_state():
+    with default_generator.lock:
+        return copied(default_generator.state(), default_generator._memory.nbytes)
+
+
+def set_random_state(state) -> None:
+    with default_generator.lock:
+        move_bytes(default_generator.state(), state.data, state.nbytes)
+
+
+def _share_memory(external) -> bool:
+    """Whether two of the tensors have memory in common, of one storage or of two over the same bytes."""
+    spans = sorted((t.ptr, t.ptr + t.spec.layout.span * t.spec.itemsize) for t in external if t.spec.is_plain and t.spec.numel)
+    return any(end > start for (_, end), (start, _) in zip(spans, spans[1:]))
+
+
+def _hooked(found, external) -> bool:
+    """Whether a hook of Python's sits inside the graph that leads from what the call was given to its results."""
+    seen = {id(t._node) for t in external}
+    queue = [t._node for t in found]
+    while queue:
+        node = queue.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        hooks = node.hooks
+        if hooks is not None and (hooks.pre or hooks.post or hooks.retain or any(hooks.tensors.values())):
+            return True
+        queue += [edge[0] for edge in node.edges if edge is not None]
+    return False
 
 
 def run(program: Program, addresses: list[int], random: bool) -> bool:
@@ -390,16 +472,25 @@ class CompiledFunctionBackward0(Node):
             outputs = [t for t in self.first.outputs if t._tracked]
         else:
             function, args, kwargs, state = self.again
-            now = default_generator.get_state() if state is not None else None
+            if any(version not in (-1, t.mem.version) for t, version in zip(self.external, self.versions)):
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation\n"
+                    "  A compiled call is made again for gradients that were not asked for before, and a tensor that it uses was written since."
+                )
+            now = random_state() if state is not None else None
+            contents, versions = entry.contents(self.external), [t.mem.version for t in self.external]
             if state is not None:
-                default_generator.set_state(state)
+                set_random_state(state)
             try:
                 with enable_grad():
                     found: list = []
                     _tensors(function(*args, **kwargs), found)
             finally:
                 if now is not None:
-                    default_generator.set_state(now)
+                    set_random_state(now)
+                put_back(self.external, contents)  # a running mean moves once a call
+                for t, version in zip(self.external, versions):
+                    t.mem.version = version
             outputs = [t for t, o in zip(found, entry.outputs) if o.spec is not None and o.tracked]
         pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
         inputs = [self.external[place] for place in entry.differentiable]
@@ -411,7 +502,7 @@ def record_backward(node, entry: Entry, grads):
     first = node.first
     with Recording() as recording:
         results = node.recompute(grads)
-    if recording.reason is not None:
+    if recording.reason is not None or not entry.snapshot.holds():
         return results
     memory = first.memory
     try:
@@ -503,7 +594,8 @@ class _Built(NamedTuple):
 def _tensors(value, found: list) -> None:
     """The tensors of a result, in the order in which `describe` meets them."""
     if isinstance(value, Tensor):
-        found.append(value)
+        if not any(t is value for t in found):
+            found.append(value)
     elif isinstance(value, (list, tuple)):
         for item in value:
             _tensors(item, found)

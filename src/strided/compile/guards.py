@@ -1,24 +1,35 @@
 """What a recording took for granted of the Python around it, and whether that still holds.
 
-`Snapshot` walks from a function or a module to everything its code can reach by name: globals, closures, modules with their attributes, plain objects,
-containers. Values are compared, other objects must be the same ones, tensors must have the same shapes, dtypes and layouts. What cannot be watched (code
-that prints, draws from Python's own random numbers, asks the clock) is a reason not to compile.
+`Snapshot` walks from a function or a module to everything its code can reach by name: globals, closures, defaults, modules with their attributes, plain
+objects, containers, classes and the methods, properties and constants of theirs that any of that code names. Values are compared, other objects must be
+the same ones, tensors must have the same shapes, dtypes and layouts. What cannot be watched (code that prints, draws from Python's own random numbers,
+asks the clock; iterators, NumPy arrays and other memory without a version) is a reason not to compile.
+
+Functions of this package and of the standard library are taken for granted: who replaces those is not noticed.
 """
 from __future__ import annotations
 
 import builtins
+import functools
+import io
+import math
+import random
 import sys
 import types
+from collections import deque
 
 from ..block_tensor import BlockTensor
 from ..dtypes import Device, DType
 from ..layout import Size
+from ..nn.hooks import ANY_GLOBAL
+from ..nn.module import Module
+from ..ops.generator import Generator, default_generator
 from ..tensor import Spec, Tensor
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None), DType, Device, Size, slice, range, type(Ellipsis))
-_CONTAINERS = (list, tuple, dict, set, frozenset)
-_EFFECTS = {"print", "input", "open", "exec", "eval", "breakpoint"}
-_UNSTEADY = {"random", "time", "datetime", "secrets", "uuid"}  # modules whose answers differ from call to call
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque, types.MappingProxyType)
+_EFFECTS = {"print", "input", "open", "exec", "eval", "breakpoint", "globals", "locals", "vars"}
+_UNSTEADY = {"random", "time", "datetime", "secrets", "uuid", "numpy.random"}  # modules whose answers differ from call to call
 _LIMIT = 20_000  # objects; a program that reaches more is not worth guarding
 _PACKAGE = __name__.partition(".")[0]
 _MISSING = object()
@@ -27,64 +38,108 @@ _BESIDE = {
     "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_non_persistent_buffers_set",
     "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs",
 }  # fmt: skip
+# What the library calls of a user's classes without their code naming it; the other special methods but for these, which run when an object is made or shown.
+_CALLED = {"forward", "backward", "setup_context"}
+_MAKING = {"__init__", "__new__", "__post_init__"}
+_UNCALLED = {"__repr__", "__str__", "__del__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__init_subclass__", "__class_getitem__", "__dir__", "__format__"}
 
 
 def _equal(found, expected) -> bool:
-    return type(found) is type(expected) and found == expected
+    return type(found) is type(expected) and found == expected and (found != 0 or type(found) is not float or math.copysign(1, found) == math.copysign(1, expected))
+
+
+def _of_library(cls) -> bool:
+    """Whether a class's or a function's code is taken for granted."""
+    top = (cls.__module__ or "").partition(".")[0] if isinstance(cls.__module__, str) else ""
+    return top == _PACKAGE or top in sys.stdlib_module_names
+
+
+def _unsteady(name) -> bool:
+    return isinstance(name, str) and any(name == u or name.startswith(u + ".") for u in _UNSTEADY)
 
 
 class Snapshot:
-    """The state of what `roots` reach. `holds()` says whether it is unchanged; `tensors` are those found, in order; `reason` why it cannot be watched."""
+    """The state of what `roots` reach. `holds()` says whether it is unchanged; `tensors` are those found, in order; `reason` why it cannot be watched.
+
+    `reads_grad`: whether its code may look at a tensor's `.grad`.
+    """
 
     def __init__(self, *roots):
-        self.same: list[tuple] = []  # (mapping or list, key, object): identity, and equality for simple values
-        self.lengths: list[tuple] = []  # (container, its length)
+        self.same: list[tuple] = []  # (mapping or sequence, key, object): identity, and equality for simple values
+        self.attributes: list[tuple] = []  # (object, name, object): the same
+        self.lengths: list[tuple] = []  # (container, its length, or its keys where their order matters, or an equal set)
         self.tensors: list[Tensor] = []
-        self.states: list[tuple[Spec, bool]] = []
+        self.states: list[tuple[Spec, bool, bool]] = []
         self.reason: str | None = None
         self._holds = None
         self._seen: set[int] = set()
         self._codes: set = set()
-        self._queue: list = [*roots]
+        self._names: dict[str, None] = {}  # that code uses, as a global, an attribute or a string
+        self._spaces: list = []  # (dictionary of a user's class or of a module, whether objects of it may be made)
+        self._looked: set = set()
+        self._queue: list = [*roots, *ANY_GLOBAL]
         self._alive: list = []  # what `_seen` names by id
         while self._queue and self.reason is None:
             self._visit(self._queue.pop())
+            if not self._queue:
+                self._look_up()
             if len(self._seen) > _LIMIT:
                 self.reason = f"it reaches more than {_LIMIT} objects"
-        del self._queue, self._codes
+        self.reads_grad = "grad" in self._names
+        del self._queue, self._codes, self._looked, self._spaces, self._names
 
     def holds(self) -> bool:
         """Whether everything is as it was: one generated function, since this runs at every call."""
         if self._holds is None:
             self._holds = self._write()
-        return self._holds()
+        try:
+            return self._holds()
+        except (ValueError, LookupError):  # a variable of a closure was deleted, a list became shorter
+            return False
 
     def _write(self):
-        names: dict = {"missing": _MISSING, "equal": _equal}
+        names: dict = {"missing": _MISSING, "equal": _equal, "item": dict.get}
         terms = []
 
         def name(value):
             names[f"v{len(names)}"] = value
             return f"v{len(names) - 1}"
 
-        terms += [f"len({name(container)}) == {length}" for container, length in self.lengths]
-        for mapping, key, value in self.same:
-            if type(mapping) is dict:
-                found = f"{name(mapping)}.get({name(key)}, missing)"
-            else:  # a cell of a closure, or a place in a list
-                found = f"getattr({name(mapping)}, {key!r}, missing)" if type(key) is str else f"{name(mapping)}[{name(key)}]"
+        for container, expected in self.lengths:
+            if type(expected) is int:
+                terms.append(f"len({name(container)}) == {expected}")
+            elif type(expected) is list:
+                terms.append(f"[*{name(container)}] == {name(expected)}")
+            else:
+                terms.append(f"{name(container)} == {name(expected)}")
+        def compare(found, value):
             expected = name(value)
             terms.append(f"({found} is {expected}" + (f" or equal({found}, {expected}))" if isinstance(value, SIMPLE) and value is not None else ")"))
-        for t, (spec, tracked) in zip(self.tensors, self.states):
+
+        for holder, key, value in self.same:
+            if type(holder) in (dict, types.MappingProxyType):
+                compare(f"{name(holder)}.get({name(key)}, missing)", value)
+            else:
+                compare(f"item({name(holder)}, {name(key)}, missing)" if isinstance(holder, dict) else f"{name(holder)}[{key}]", value)
+        for holder, attribute, value in self.attributes:
+            compare(f"getattr({name(holder)}, {attribute!r}, missing)", value)
+        for t, (spec, tracked, has_grad) in zip(self.tensors, self.states):
             held = name(t)
             terms.append(f"{held}.spec is {name(spec)} and {held}._tracked is {tracked}")
+            if self.reads_grad:
+                terms.append(f"({held}._grad is not None) is {has_grad}")
         exec("def check():\n    return " + " and ".join(terms or ["True"]), names)
         return names["check"]
 
     # ---- the walk ----
 
-    def _entry(self, mapping, key, value):
-        self.same.append((mapping, key, value))
+    def _entry(self, holder, key, value):
+        self.same.append((holder, key, value))
+        if not isinstance(value, SIMPLE):
+            self._queue.append(value)
+
+    def _attribute(self, holder, name, value):
+        self.attributes.append((holder, name, value))
         if not isinstance(value, SIMPLE):
             self._queue.append(value)
 
@@ -93,97 +148,174 @@ class Snapshot:
             return
         self._seen.add(id(value))
         self._alive.append(value)
+        kind = type(value)
         if isinstance(value, BlockTensor):
             self.reason = f"it uses a block tensor ({value.dtype}), whose kernels are not fused with others"
         elif isinstance(value, Tensor):
             self.tensors.append(value)
-            self.states.append((value.spec, value._tracked))
+            self.states.append((value.spec, value._tracked, value._grad is not None))
         elif isinstance(value, types.FunctionType):
             self._function(value)
         elif isinstance(value, types.MethodType):
             self._queue += [value.__func__, value.__self__]
+        elif isinstance(value, functools.partial):
+            self._queue += [value.func, value.args, value.keywords]
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._queue.append(value.__func__)
+        elif kind is property:
+            self._queue += [f for f in (value.fget, value.fset) if f is not None]
+        elif isinstance(value, types.ModuleType):
+            self._module(value)
+        elif isinstance(value, type):
+            self._class(value, True)
+        elif isinstance(value, types.BuiltinFunctionType):
+            if not isinstance(value.__self__, (types.ModuleType, type(None))):  # random.random is a method, items.append another
+                self._queue.append(value.__self__)
+            elif _unsteady(value.__module__):
+                self.reason = f"it uses {value.__module__}.{value.__name__}, whose answers differ from call to call"
         elif isinstance(value, _CONTAINERS):
             self._container(value)
-        elif isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
-            pass  # a module's names are looked at where code uses them; classes where objects of theirs are called
-        elif hasattr(value, "__dict__"):
+            if kind.__module__ not in ("builtins", "collections"):
+                self._object(value)
+        elif isinstance(value, random.Random):
+            self.reason = "it uses the module random, whose answers differ from call to call"
+        elif isinstance(value, Generator):
+            if value is not default_generator:
+                self.reason = "it draws from a generator of its own"
+        elif isinstance(value, io.IOBase):
+            self.reason = "it uses a file"
+        elif hasattr(kind, "__next__"):
+            self.reason = f"it uses an iterator ({kind.__name__}), which goes on from call to call"
+        elif hasattr(value, "__dict__") or any("__slots__" in base.__dict__ for base in kind.__mro__):
+            if isinstance(value, Module) and (value._backward_hooks or value._backward_pre_hooks):
+                self.reason = "a module has backward hooks"
             self._object(value)
+        elif hasattr(kind, "__setitem__"):  # an array of NumPy's, a bytearray
+            self.reason = f"it uses an object of type {kind.__name__}, whose contents cannot be watched"
 
     def _container(self, value):
         if isinstance(value, (set, frozenset)):
-            self.lengths.append((value, len(value)))
-            return
-        if isinstance(value, tuple):
+            self.lengths.append((value, frozenset(value)))
             self._queue += value
-            return
-        self.lengths.append((value, len(value)))
-        if isinstance(value, dict):
+        elif isinstance(value, tuple):
+            self._queue += value
+        elif isinstance(value, (dict, types.MappingProxyType)):
+            self.lengths.append((value, len(value) if len(value) < 2 else [*value]))
             for key, item in value.items():
-                if type(value) is dict:
-                    self._entry(value, key, item)
-                else:
-                    self._queue.append(item)
+                self._entry(value, key, item)
         else:
+            self.lengths.append((value, len(value)))
             for place, item in enumerate(value):
                 self._entry(value, place, item)
 
     def _object(self, value):
-        own = value.__dict__
+        own = getattr(value, "__dict__", None)
         if type(own) is dict:
             self.lengths.append((own, len(own)))
             for name, item in own.items():
                 if name not in _BESIDE:
                     self._entry(own, name, item)
         cls = type(value)
-        if cls.__module__.partition(".")[0] != _PACKAGE:
-            method = getattr(cls, "forward", None) or cls.__dict__.get("__call__")
-            if isinstance(method, types.FunctionType):
-                self._function(method, cls)
+        for base in cls.__mro__:
+            for name, slot in base.__dict__.items() if "__slots__" in base.__dict__ else ():
+                if type(slot) is types.MemberDescriptorType:
+                    self._attribute(value, name, getattr(value, name, _MISSING))
+        if not _of_library(cls):
+            self.attributes.append((value, "__class__", cls))
+        self._class(cls, False)
 
-    def _function(self, function, cls=None):
+    def _class(self, cls, named):
+        """A class that code names (and may make objects of) or that an object has: what is defined in the user's part of its ancestry is looked at by name."""
+        for base in cls.__mro__:
+            if not _of_library(base) and (id(base), named) not in self._seen:
+                self._seen.add((id(base), named))
+                self._alive.append(base)
+                self.lengths.append((base.__dict__, len(base.__dict__)))
+                self._spaces.append((base.__dict__, named))
+
+    def _module(self, module):
+        if _unsteady(module.__name__):
+            self.reason = f"it uses the module {module.__name__}, whose answers differ from call to call"
+        elif module.__name__.partition(".")[0] != _PACKAGE:
+            self._spaces.append((module.__dict__, False))
+
+    def _look_up(self):
+        """Everything that has been named meets everything that names can be looked up in."""
+        for number, (space, named) in enumerate(self._spaces):
+            of_class = type(space) is types.MappingProxyType
+            library = not of_class and space.get("__name__", "").partition(".")[0] in sys.stdlib_module_names
+            wanted = list(self._names)
+            if of_class:
+                wanted += [name for name in space if name in _CALLED or name[:2] == "__" and type(space[name]) is types.FunctionType and name not in _UNCALLED and (named or name not in _MAKING)]
+            for name in wanted:
+                if not of_class and _unsteady(f"{space.get('__name__')}.{name}"):  # also where the module is not imported yet
+                    self.reason = f"it uses the module {space['__name__']}.{name}, whose answers differ from call to call"
+                if name not in space or (number, name) in self._looked:
+                    continue
+                self._looked.add((number, name))
+                value = space[name]
+                if library and isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)) and name not in ("environ", "getenv"):
+                    continue
+                if of_class and (name == "__dict__" or name == "__weakref__"):
+                    continue
+                self._entry(space, name, value)
+
+    def _function(self, function):
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             self._queue.append(wrapped)
-        if function.__module__ is not None and function.__module__.partition(".")[0] == _PACKAGE:
+        if isinstance(function.__module__, str) and function.__module__.partition(".")[0] == _PACKAGE:
             return
-        if function.__closure__:
-            for cell in function.__closure__:
-                try:
-                    self._entry(cell, "cell_contents", cell.cell_contents)
-                except ValueError:
-                    continue  # not filled yet
-        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._queue.append(default)
-        self._code(function.__code__, function.__globals__, cls)
+        self.attributes.append((function, "__code__", function.__code__))
+        self._attribute(function, "__defaults__", function.__defaults__)
+        self._attribute(function, "__kwdefaults__", function.__kwdefaults__)
+        own = function.__dict__
+        self.lengths.append((own, len(own)))
+        for name, item in own.items():
+            self._entry(own, name, item)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                continue  # not filled yet
+            if name == "__class__" and isinstance(value, type):  # for super()
+                self._class(value, False)
+            else:
+                self._attribute(cell, "cell_contents", value)
+        self._code(function.__code__, function.__globals__)
 
-    def _code(self, code, space, cls):
-        if (code, cls) in self._codes:
+    def _code(self, code, space):
+        if (code, id(space)) in self._codes:
             return
-        self._codes.add((code, cls))
+        self._codes.add((code, id(space)))
         for const in code.co_consts:
             if isinstance(const, types.CodeType):
-                self._code(const, space, cls)
-        modules = []
+                self._code(const, space)
+            elif isinstance(const, str) and const.isidentifier():  # getattr(self, "width")
+                self._names[const] = None
         for name in code.co_names:
+            self._names[name] = None
             if name in space:
                 value = space[name]
-                self.same.append((space, name, value))
-                if isinstance(value, types.ModuleType):
-                    top = value.__name__.partition(".")[0]
-                    if top in _UNSTEADY:
-                        self.reason = f"it uses the module {top}, whose answers differ from call to call"
-                    if top != _PACKAGE and top not in sys.stdlib_module_names:
-                        modules.append(value)
-                elif getattr(value, "__module__", None) in _UNSTEADY:
+                self._entry(space, name, value)
+                if not isinstance(value, types.ModuleType) and _unsteady(getattr(value, "__module__", None)):
                     self.reason = f"it uses {value.__module__}.{name}, whose answers differ from call to call"
-                else:
-                    self._queue.append(value)
-            elif name in _EFFECTS and hasattr(builtins, name):
-                self.reason = f"it calls {name}(), which would be left out"
-            elif cls is not None and isinstance(method := getattr(cls, name, None), types.FunctionType):
-                self._function(method, cls)
-        for module in modules:  # names read from modules: `config.width`
-            for name in code.co_names:
-                value = module.__dict__.get(name, _MISSING)
-                if value is not _MISSING:
-                    self._entry(module.__dict__, name, value)
+            elif hasattr(builtins, name):
+                if name in _EFFECTS:
+                    self.reason = f"it calls {name}(), which would be left out"
+                self.same.append((space, name, _MISSING))
+        if _IMPORT in code.co_code[::2]:
+            import dis
+
+            for step in dis.get_instructions(code):
+                if step.opname == "IMPORT_NAME" and step.argval in sys.modules:
+                    self._queue.append(sys.modules[step.argval])
+
+
+def _import_opcode() -> int:
+    from opcode import opmap
+
+    return opmap["IMPORT_NAME"]
+
+
+_IMPORT = _import_opcode()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..dispatch import HOOKS
 from ..kernels import native
-from ..kernels.recipes import KEEP, RECIPES
+from ..kernels.recipes import KEEP, RECIPES, UNREPEATABLE
 from ..kernels.runtime_capture import BUFFER, FILL, FLAG, LAUNCH, LAUNCH_NEW, MOVE, NEW_STORAGE, READ
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -53,6 +53,9 @@ class Recording:
         KEEP[0] = False
         self.recipes = dict(RECIPES)
         RECIPES.clear()
+        if UNREPEATABLE and self.reason is None:
+            self.reason = UNREPEATABLE[0]
+        UNREPEATABLE.clear()
         _LOCK.release()
 
     def refuse(self, reason: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 RECIPES: dict[bytes, Recipe] = {}
 KEEP = [False]
+UNREPEATABLE: list[str] = []  # what was done meanwhile that a replay would leave out
 
 
 class Recipe(NamedTuple):
@@ -27,3 +28,9 @@ def note(descriptor: bytes, exprs, outs, ins, compute=None, dims=None) -> bytes:
         compute = tuple(compute) if isinstance(compute, (tuple, list)) else (compute,) * len(ins)
         RECIPES[descriptor] = Recipe(exprs, tuple(outs), tuple(ins), compute, None if dims is None else tuple(dims))
     return descriptor
+
+
+def unrepeatable(reason: str) -> None:
+    """Tells a recording, if one runs, of an effect that is none of kernels."""
+    if KEEP[0]:
+        UNREPEATABLE.append(reason)

@@ -14,6 +14,7 @@ from ..autograd import checkpoint
 from ..dtypes import CPU, resolve_device, uint8
 from ..kernels import random as kernels
 from ..kernels.native import new_storage
+from ..kernels.recipes import unrepeatable
 from ..tensor import Tensor, empty
 
 DEFAULT_SEED = 67280421310721
@@ -40,6 +41,7 @@ class Generator:
     def state(self) -> int:
         """Address of the native state, made and seeded on first use. Call with `lock` held."""
         if self._memory is None:
+            unrepeatable("it makes a generator of random numbers")
             self._memory = new_storage(kernels.STATE_BYTES)
             self.address = self._memory.data
             self._reseed()
@@ -55,6 +57,7 @@ class Generator:
         seed = int(seed)
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
+        unrepeatable("it seeds random numbers")
         with self.lock:
             self._seed = seed & 0xFFFFFFFFFFFFFFFF
             self._reseed()

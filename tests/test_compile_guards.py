@@ -1,0 +1,336 @@
+"""What a compiled call takes for granted is noticed when it changes: Python state of every kind, arguments, modes, hooks, aliasing; effects that a replay would leave out are reasons not to compile."""
+
+import collections
+import copy
+import dataclasses
+import functools
+import itertools
+import os
+import pickle
+import random
+import sys
+import types
+from random import random as draw
+
+import pytest
+
+import strided as torch
+from strided import nn
+from strided.nn import functional as F
+
+NUMBER = 2
+
+
+class Config:
+    width = 2
+
+
+class Slots:
+    __slots__ = ("width",)
+
+
+@dataclasses.dataclass
+class Nested:
+    n: int = 2
+    inner: object = None
+
+
+class Helper:
+    @property
+    def number(self):
+        return NUMBER
+
+    def __getitem__(self, place):
+        return NUMBER + place
+
+    def compute(self, x):
+        return x * self.number + self[0]
+
+
+class Net(nn.Module):
+    factor = 2
+
+    def __init__(self):
+        super().__init__()
+        self.helper = Helper()
+
+    def forward(self, x):
+        return self.helper.compute(x) * self.factor
+
+
+def assign(**names):
+    globals().update(names)
+
+
+def cases():
+    slots, table, ordered, queue, members = Slots(), {"a": 2}, collections.OrderedDict(a=2, b=3), collections.deque([2, 3]), {1}
+    slots.width = 2
+    nested, bound = Nested(2, Nested(3)), functools.partial(lambda x, d: x * d["a"], d={"a": 2})
+    module = types.ModuleType("settings_of_a_user")
+    exec("K = 2\nclass C:\n    z = 3\ndef g(x):\n    return x * K * C.z", module.__dict__)
+    number = 2
+
+    def change():
+        nonlocal number
+        number += 1
+
+    def attribute(x):
+        return x * attribute.scale
+
+    attribute.scale = 2
+
+    def default(x, k=2, _c=[2]):  # noqa: B006
+        return x * k + _c[0]
+
+    net, patched = Net(), type("Patched", (nn.Module,), {"forward": lambda self, x: x * 2})
+    yield "constant of a class", lambda x: x * Config.width, lambda: setattr(Config, "width", 3)
+    yield "constant of a module's class", net, lambda: setattr(Net, "factor", 3)
+    yield "global behind a property and an index", net, lambda: assign(NUMBER=7)
+    yield "method replaced", patched(), lambda: setattr(patched, "forward", lambda self, x: x * 5)
+    yield "slots", lambda x: x * slots.width, lambda: setattr(slots, "width", 3)
+    yield "dictionary", lambda x: x * table["a"], lambda: table.update(a=3)
+    yield "ordered dictionary", lambda x: x * ordered["a"], lambda: ordered.update(a=4)
+    yield "order of a dictionary", lambda x: x * next(iter(ordered.values())), lambda: ordered.move_to_end("a")
+    yield "deque", lambda x: x * queue[0], lambda: queue.rotate()
+    yield "set", lambda x: x * sum(members), lambda: (members.clear(), members.add(7))
+    yield "partial", bound, lambda: bound.keywords["d"].update(a=9)
+    yield "object in an object", lambda x: x * nested.inner.n, lambda: setattr(nested.inner, "n", 9)
+    yield "attribute of a function", attribute, lambda: setattr(attribute, "scale", 3)
+    yield "defaults", default, lambda: setattr(default, "__defaults__", (5, [2]))
+    yield "content of a default", default, lambda: default.__defaults__[1].__setitem__(0, 8)
+    yield "variable of a closure", lambda x: x * number, change
+    yield "name in a module", module.g, lambda: setattr(module, "K", 5)
+    yield "class in a module", module.g, lambda: setattr(module.C, "z", 5)
+    yield "environment", lambda x: x * float(os.environ.get("STRIDED_TEST", "1")), lambda: os.environ.__setitem__("STRIDED_TEST", "3")
+
+
+@pytest.mark.parametrize("which", range(19))
+def test_changes_are_noticed(which, monkeypatch):
+    monkeypatch.setitem(globals(), "NUMBER", 2)
+    monkeypatch.setattr(Config, "width", 2)
+    monkeypatch.setattr(Net, "factor", 2)
+    monkeypatch.delenv("STRIDED_TEST", raising=False)
+    name, function, change = next(itertools.islice(cases(), which, None))
+    f, x = torch.compile(function), torch.ones(3)
+    with torch.no_grad():
+        before = [f(x).tolist(), f(x).tolist()]
+        change()
+        assert f(x).tolist() == function(x).tolist() != before[1] == before[0], name
+
+
+def test_the_cases_are_all_there():
+    assert len(list(cases())) == 19
+
+
+def test_what_goes_on_from_call_to_call_is_not_compiled():
+    steps, generator, own = itertools.count(), random.Random(0), torch.Generator()
+    for function in (lambda x: x * next(steps), lambda x: x + generator.random(), lambda x: x * draw(), lambda x: x + torch.randn(1, generator=own)):
+        f = torch.compile(function)
+        assert len({f(torch.ones(1)).item() for _ in range(4)}) == 4, f.reasons
+    numpy = pytest.importorskip("numpy")
+    values = numpy.ones(1, numpy.float32)
+    f, g = torch.compile(lambda x: x * float(values[0])), torch.compile(lambda x: x * numpy.random.rand())
+    assert f(torch.ones(1)).item() == 1
+    values[0] = 4
+    assert f(torch.ones(1)).item() == 4
+    assert len({g(torch.ones(1)).item() for _ in range(3)}) == 3
+
+
+def test_a_module_imported_inside():
+    module = types.ModuleType("settings_inside")
+    module.K = 2
+    sys.modules["settings_inside"] = module
+    try:
+
+        def f(x):
+            from settings_inside import K
+
+            return x * K
+
+        compiled = torch.compile(f)
+        assert compiled(torch.ones(1)).item() == compiled(torch.ones(1)).item() == 2
+        module.K = 5
+        assert compiled(torch.ones(1)).item() == 5
+    finally:
+        del sys.modules["settings_inside"]
+
+
+def test_arguments_that_change_and_modes_that_stay_changed():
+    def appends(x, out):
+        out.append(x * 2)
+        return x + 1
+
+    def marks(x):
+        x.requires_grad_()
+        return x * 2
+
+    def shapes(x):
+        x.unsqueeze_(0)
+        return x * 2
+
+    def switches(x):
+        torch.set_grad_enabled(False)
+        return x * 2
+
+    def seeds(x):
+        torch.manual_seed(0)
+        return x + torch.randn(1)
+
+    f = [torch.compile(g) for g in (appends, marks, shapes, switches, seeds)]
+    for seed in range(3):
+        out, a, b = [], torch.ones(2), torch.ones(2)
+        f[0](torch.ones(2), out), f[1](a), f[2](b)
+        assert len(out) == 1 and a.requires_grad and b.shape == (1, 2)
+        f[3](a)
+        assert not torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        torch.manual_seed(seed + 7)
+        f[4](a)
+        assert torch.initial_seed() == 0
+    assert all(g.programs == 0 and g.reasons for g in f)
+
+
+def test_numbers_that_are_equal_and_not_the_same():
+    f = torch.compile(lambda x, v: x * v)
+    for v in (0.0, -0.0, 0.0, -0.0, 1, 1.0, True):
+        expected = torch.ones(2, dtype=torch.int32) * v
+        found = f(torch.ones(2, dtype=torch.int32), v)
+        assert found.dtype is expected.dtype and str(found.tolist()) == str(expected.tolist())
+
+
+def test_gradients_that_are_looked_at_and_kinds_of_tensors():
+    f = torch.compile(lambda p: p * 2 if p.grad is None else p * 3)
+    g = torch.compile(lambda p: p * 2 if isinstance(p, nn.Parameter) else p * 3)
+    p = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert f(p).tolist() == f(p).tolist() == [2, 2]
+        p.grad = torch.ones(2)
+        assert f(p).tolist() == [3, 3]
+        assert g(nn.Parameter(torch.ones(1))).item() == 2 and g(p).tolist() == [3, 3]
+
+
+def test_hooks_inside_run_every_time():
+    seen = []
+
+    def hooked(x):
+        h = x * 2
+        h.register_hook(lambda g: seen.append(1))
+        return h * 3
+
+    def kept(x):
+        h = x * 2
+        h.retain_grad()
+        return h * 3, h
+
+    f, g = torch.compile(hooked), torch.compile(kept)
+    for count in range(1, 4):
+        f(torch.ones(2, requires_grad=True)).sum().backward()
+        assert len(seen) == count
+        out, h = g(torch.ones(2, requires_grad=True))
+        out.sum().backward()
+        assert h.grad.tolist() == [3, 3]
+    net = nn.Linear(2, 2)
+    net.register_full_backward_hook(lambda *args: seen.append(2))
+    compiled = torch.compile(net)
+    for count in range(1, 4):
+        compiled(torch.ones(1, 2, requires_grad=True)).sum().backward()
+        assert seen.count(2) == count
+
+
+def test_results_that_share_memory():
+    def both(x):
+        y = x * 2
+        return y, y[0]
+
+    f = torch.compile(both)
+    for _ in range(3):
+        x = torch.ones(2, 2, requires_grad=True)
+        a, b = f(x)
+        b.mul_(3)
+        a.sum().backward()
+        assert x.grad.tolist() == [[6, 6], [2, 2]]
+    g = torch.compile(lambda x: (y := x * 2, [y]))
+    for _ in range(3):
+        a, (b,) = g(torch.ones(2, requires_grad=True))
+        assert a is b
+    inside = torch.compile(torch.inference_mode()(lambda x: x * 2))
+    assert all(inside(torch.ones(2)).is_inference() for _ in range(3))
+
+
+def test_arguments_that_share_memory():
+    def f(x, y):
+        x.add_(1)
+        return x + y
+
+    compiled = torch.compile(f)
+    for _ in range(2):
+        compiled(torch.zeros(4), torch.zeros(4))
+    base = torch.zeros(6)
+    assert compiled(base[:4], base[2:]).tolist() == [2, 2, 1, 1]
+    numpy = pytest.importorskip("numpy")
+    values = numpy.zeros(4, numpy.float32)
+    assert compiled(torch.from_numpy(values), torch.from_numpy(values)).tolist() == [2, 2, 2, 2]
+
+
+def test_bad_input_leaves_everything_as_an_eager_call_does():
+    def f(x, table, i):
+        x.add_(1)
+        return F.embedding(i, table) + torch.rand(2)
+
+    compiled, table = torch.compile(f), torch.zeros(4, 2)
+    for _ in range(3):
+        compiled(torch.zeros(3), table, torch.tensor([1]))
+    after = []
+    for call in (f, compiled):
+        x = torch.zeros(3)
+        torch.manual_seed(1)
+        with pytest.raises(IndexError):
+            call(x, table, torch.tensor([9]))
+        after.append((x.tolist(), torch.rand(2).tolist()))
+    assert after[0] == after[1]
+
+
+def test_gradients_asked_for_late():
+    f = torch.compile(lambda x: x * x)
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(5):
+        f(x)
+    y = f(x)
+    with torch.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(2, momentum=0.5)
+
+        def forward(self, x):
+            h = self.norm(x)
+            return h.exp(), h.sin()
+
+    net = Net()
+    twin = copy.deepcopy(net)
+    compiled = torch.compile(net)
+    for uses in ((0,), (0,), (1,), (0, 1), (0,)):  # other results than when the backward pass was recorded
+        x = torch.randn(4, 2)
+        for call in (compiled, twin):
+            outs = call(x)
+            sum(outs[i].sum() for i in uses).backward()
+    for name, value in twin.state_dict().items():
+        assert torch.allclose(net.state_dict()[name], value, rtol=1e-5, atol=1e-6), name
+    assert torch.allclose(net.norm.weight.grad, twin.norm.weight.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_copies_of_a_compiled_module():
+    net = torch.compile(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+    x = torch.ones(3, 2)
+    for _ in range(2):
+        net(x).sum().backward()
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert torch.equal(other(x), net(x)) and other.compiled.function is other._orig_mod
+        with torch.no_grad():
+            other._orig_mod[0].weight.zero_()
+            other._orig_mod[0].bias.fill_(3)
+        assert other(x).tolist() == [[3, 3]] * 3 != net(x).tolist()
