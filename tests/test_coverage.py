@@ -15,8 +15,6 @@ ROOT = Path(__file__).resolve().parent.parent
 # Names of the table that exist and refuse when they are called, with arguments that would be right in PyTorch.
 CALLS = {
     "torch.Tensor.cuda": lambda: torch.ones(2).cuda(),
-    "torch.linalg.eig": lambda: torch.linalg.eig(torch.eye(2)),
-    "torch.linalg.eigvals": lambda: torch.linalg.eigvals(torch.eye(2)),
     "torch.nn.parallel.DistributedDataParallel": lambda: torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2)),
 }
 MODULES = ("torch.cuda", "torch.mps", "torch.xpu", "torch.accelerator", "torch.distributed")  # here, as scripts probe them; all else under them is refused
