@@ -116,3 +116,21 @@ def test_arranged_rows(mode):
     got = keys[0].tolist()
     assert sorted(got[:4]) == [1, 2, 3, 3] and got[3] == 3 and sorted(got) == sorted(row) and keys[1].tolist() == got
     assert [row[p] for p in positions[0].tolist()] == got
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n, k", [(64, 1), (131, 2), (1000, 7), (4096, 64)])
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_one_pass_of_topk_chooses_as_the_general_kernel_does(dtype, n, k, largest):
+    from strided.ops import sort
+
+    rng = np.random.default_rng(n + k)
+    rows = rng.standard_normal((5, n)).astype(dtype)
+    rows[1] = np.round(rows[1])  # equals
+    rows[2, ::7] = np.nan
+    rows[3] = np.where(rng.random(n) < 0.5, -0.0, 0.0)
+    rows[4, 3], rows[4, 9] = np.inf, -np.inf
+    found = torch.topk(torch.from_numpy(rows), k, largest=largest)
+    expected = sort._arranged(rows, order.TOP, k, largest)[:, :k]
+    assert np.array_equal(found.indices.numpy(), expected)
+    assert np.array_equal(found.values.numpy(), np.take_along_axis(rows, expected, -1), equal_nan=True)

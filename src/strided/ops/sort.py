@@ -10,6 +10,7 @@ from ..autograd import backward, record, tracking
 from ..dispatch import launch
 from ..kernels import native
 from ..kernels import order as arrangements
+from ..kernels import top as tops
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import host
@@ -162,17 +163,29 @@ def _best(a, k, axis, largest, sorted):
     a = numpy.moveaxis(a, axis, -1)
     n = a.shape[-1]
     found = None
+    if 0 < k and k * 64 <= n and a.dtype.name in tops.DTYPES:
+        return numpy.moveaxis(_top(numpy.ascontiguousarray(a), k, largest), -1, axis)
     if a.size > FEW and 0 < k <= n // 4 and a.dtype.kind == "f":
-        if a.size <= 32 * n and n >= 64 * k:
-            found = _from_blocks(a, k, largest)
-        if found is None:
-            found = _from_partition(a, k, largest)
+        found = _from_partition(a, k, largest)
         if _has_ties(a, found):
             found = None
     if found is None:
         mode = arrangements.TOP if k * 64 <= n else arrangements.SELECT if sorted else arrangements.PART
         found = _arranged(a, mode, max(k, 1), largest)[..., :k]
     return numpy.moveaxis(found, -1, axis)
+
+
+def _top(a, k, largest):
+    """The positions of the k best of each row of a contiguous array, by one pass over it."""
+    import numpy
+
+    n = a.shape[-1]
+    positions = numpy.empty((*a.shape[:-1], k), "int64")
+    if a.size:
+        keys, kind = numpy.empty(positions.shape, "uint64"), (a.dtype.name, a.size // n, n, k, largest)
+        plan = _ORDERS.get(kind) or _ORDERS.put(kind, tops.build_top(*kind))
+        launch(plan, positions.ctypes.data, keys.ctypes.data, a.ctypes.data)
+    return positions
 
 
 FEW = 1 << 16  # numbers up to which topk leaves all work to the kernel
@@ -185,23 +198,6 @@ def _has_ties(a, found):
     values = numpy.take_along_axis(a, found, -1)
     last = values[..., -1:]
     return bool((values[..., 1:] == values[..., :-1]).any() or numpy.isnan(values).any() or (numpy.count_nonzero(a == last, axis=-1) > 1).any())
-
-
-def _from_blocks(a, k, largest, width=32):
-    """For a few long rows: the k-th best of the blocks' best bounds what can be among the k best; what passes it is sorted. None where there is a NaN."""
-    import numpy
-
-    rows = a.reshape(-1, a.shape[-1]) if largest else -a.reshape(-1, a.shape[-1])
-    whole = rows.shape[1] // width * width
-    best = rows[:, :whole].reshape(len(rows), -1, width).max(-1)  # NaN if any is
-    bounds = numpy.partition(best, best.shape[1] - k, axis=1)[:, -k]
-    if numpy.isnan(best).any() or numpy.isnan(rows[:, whole:]).any():
-        return None
-    found = []
-    for row, bound in zip(rows, bounds):
-        candidates = numpy.flatnonzero(row >= bound)
-        found.append(candidates[numpy.argsort(-row[candidates], kind="stable")[:k]])
-    return numpy.stack(found).reshape(*a.shape[:-1], k)
 
 
 def _from_partition(a, k, largest):
