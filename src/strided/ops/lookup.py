@@ -83,7 +83,7 @@ def EmbeddingBackward0(node, g):
     if node.padding_idx is not None:
         rows = TABLE["masked_fill"].call(rows, TABLE["unsqueeze"].call(TABLE["eq"].call(flat, node.padding_idx), 1), 0)
     zeros = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device)
-    return TABLE["index_add"].call(zeros, 0, flat, rows), None
+    return TABLE["index_add_"].call(zeros, 0, flat, rows), None
 
 
 @operator("one_hot", method=False, namespace="nn.functional")

@@ -329,7 +329,7 @@ def index_select(input, dim, index):
 def IndexSelectBackward0(node, g):
     (index,) = node.saved
     zeros = TABLE["zeros"].call(node.spec.shape, dtype=g.dtype, device=g.device)
-    return index_add(zeros, node.dim, index, g), None
+    return index_add_(zeros, node.dim, index, g), None
 
 
 def _check_rows(name, x, dim, index, source):
