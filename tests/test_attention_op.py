@@ -198,3 +198,12 @@ def test_fused_gradients_hold_no_matrix_of_scores():
     before = torch.memory.memory_allocated()
     torch.autograd.grad(out, (query, key, value), grad)
     assert torch.memory.max_memory_allocated() - before < 2 * 2048 * 2048 * 4
+
+
+def test_a_mask_that_is_written_before_the_gradient():
+    q, k, v = (torch.randn(1, 1, 8, 4, requires_grad=True) for _ in range(3))
+    mask = torch.zeros(8, 8)
+    out = attention(q, k, v, mask)
+    mask.fill_(1.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()

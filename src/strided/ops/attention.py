@@ -190,11 +190,11 @@ def _fused_plan(query, key, value, mask, is_causal):
 _GRADIENT_PLANS = PlanCache()
 
 
-@backward("ScaledDotProductFlashAttentionForCpu", saved_names=("query", "key", "value"))
+@backward("ScaledDotProductFlashAttentionForCpu", saved_names=("query", "key", "value", "attn_mask"))
 def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
     """The weights are computed again instead of kept: by the fused kernel a block of rows at a time, else in operators, which hold them while this runs."""
-    query, key, value = node.saved
-    dtype, mask = query.dtype, node.mask
+    query, key, value, *masked = node.saved
+    dtype, mask = query.dtype, masked[0] if masked else None
     plan = None
     if not tracking(query, key, value, g):  # a gradient of this gradient needs the steps
         identity = (query.spec, key.spec, value.spec, g.spec, None if mask is None else mask.spec, node.is_causal)
@@ -202,14 +202,14 @@ def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
     if plan is not None and plan[0] is not None:
         gradients = _fused_gradients(plan, query, key, value, g, mask, node.scale)
     else:
-        gradients = _gradients(node, *_wide(query, key, value, g))
+        gradients = _gradients(node, *_wide(query, key, value, g), mask)
     gradients = [d if d is None else sum_to(d, t.shape) for d, t in zip(gradients, (query, key, value))]
     return tuple(d if d is None or d.dtype is dtype else d.to(dtype) for d in gradients)
 
 
-def _gradients(node, query, key, value, g):
+def _gradients(node, query, key, value, g, mask):
     """Of query, key and value, those that are wanted, with every batch dimension."""
-    weights = _weights(query, key, node.mask, node.is_causal, node.scale)  # [*, L, S]
+    weights = _weights(query, key, mask, node.is_causal, node.scale)  # [*, L, S]
     d_query = d_key = d_value = None
     if node.needs[2]:
         d_value = matmul(weights.transpose(-2, -1), g)
@@ -290,7 +290,6 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             with no_grad():
                 out = _attend(query, key, value, attn_mask, is_causal, scale)
         if tracking(query, key, value):
-            record(
-                ScaledDotProductFlashAttentionForCpuBackward0, (query, key, value), out, (query, key, value), mask=attn_mask, is_causal=is_causal, scale=scale
-            )  # fmt: skip
+            saves = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)  # a mask that is written in between is noticed
+            record(ScaledDotProductFlashAttentionForCpuBackward0, (query, key, value), out, saves, is_causal=is_causal, scale=scale)
     return out if shape is None else out.reshape(shape)
