@@ -90,13 +90,21 @@ def test_every_whole_byte_dtype_loads_and_saves(tag, make_file, tmp_path):
         assert file.get_slice("t").get_dtype() == tag and file.get_bytes("t").tolist() == list(data)
 
 
-def test_four_bits_load_as_pairs_and_six_as_bytes_only(make_file):
+def value_of(code: int) -> float:
+    """A float6_e2m3fn: sign, two bits of exponent (bias 1), three of mantissa."""
+    sign, exponent, mantissa = -1.0 if code & 32 else 1.0, code >> 3 & 3, code & 7
+    return sign * (mantissa / 8 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 1))
+
+
+def test_four_bits_load_as_pairs_and_six_bits_packed(make_file):
     path = make_file({"f4": entry("F4", [2, 4], 0, 4), "f6": entry("F6_E2M3", [4], 4, 7)}, bytes(range(7)))
     with safe_open(path) as file:
         pairs = file.get_tensor("f4")
         assert pairs.dtype == torch.float4_e2m1fn_x2 and pairs.shape == (2, 2)
-        with pytest.raises(NotImplementedError, match=r"'f6' is F6_E2M3 of shape \(4,\).*get_bytes"):
-            file.get_tensor("f6")
+        six = file.get_tensor("f6")
+        assert six.dtype is torch.float6_e2m3fn and six.shape == (4,)
+        codes = [int.from_bytes(bytes([4, 5, 6]), "little") >> 6 * k & 63 for k in range(4)]
+        assert six.tolist() == [value_of(code) for code in codes]
         assert file.get_bytes("f6").tolist() == [4, 5, 6]
 
 

@@ -37,7 +37,7 @@ def test_char_gpt_learns_and_goes_on_from_its_file(tmp_path):
     code, out, err = run_strided("run", EXAMPLES / "char_gpt.py", "--steps", "31", "--save", kept, timeout=300)
     assert (code, err) == (0, "")
     assert "step   20" not in out and "step   30" in out
-    assert losses(out)[-1] < first[-1]
+    assert losses(out)[-1] < first[0] - 0.5  # of another batch: far below where it began, as only a continued run is
 
 
 def test_digits_are_the_same_with_and_without_workers():
