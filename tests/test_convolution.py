@@ -111,3 +111,13 @@ def test_the_top_level_function():
     x, w, b = torch.randn(1, 2, 6, 6), torch.randn(4, 2, 3, 3), torch.randn(4)
     assert torch.equal(torch.convolution(x, w, b, [2], [1], [1], False, [0], 1), F.conv2d(x, w, b, 2, 1))
     assert torch.equal(torch.convolution(x, w.transpose(0, 1).contiguous(), b, [2, 2], [1, 1], [1, 1], True, [1, 1], 1), F.conv_transpose2d(x, w.transpose(0, 1).contiguous(), b, 2, 1, 1))
+
+
+def test_transposed_results_that_nothing_reaches():
+    x, w = torch.randn(1, 2, 2, 3, requires_grad=True), torch.randn(2, 3, 1, 1, requires_grad=True)
+    y = F.conv_transpose2d(x, w, stride=(2, 1), padding=(1, 0))  # only the position between two elements is left
+    assert y.shape == (1, 3, 1, 3) and y.requires_grad and not y.any()
+    y.sum().backward()
+    assert not x.grad.any() and not w.grad.any()
+    with pytest.raises(RuntimeError, match=r"Calculated output size per channel: \(4 x 0\). Output size is too small"):
+        F.conv_transpose2d(torch.ones(1, 1, 1, 2), torch.ones(1, 1, 4, 5), padding=(0, 3))

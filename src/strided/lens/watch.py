@@ -23,7 +23,9 @@ from ..tensor import Tensor
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RELUS = {"relu", "relu_", "relu6", "threshold", "threshold_"}
+_OPTIMISERS = 32  # a run that makes one for each of many tasks is not searched for names each time
 _EVERY = 4  # calls of an activation between looks at it
+_MARKS, _MARKED_BYTES = 64, 64 << 20  # storages with infinities or NaN that are remembered
 _DENSE_STEPS, _SPARSE = 20, 10  # gradient norms are taken at each of the first steps, then at every tenth
 
 
@@ -70,7 +72,7 @@ class Watch:
         self.received: set[int] = set()  # ids of parameters that had a gradient at some step
         self.names: dict[int, str] = {}
         self.uncleared: Place | None = None
-        self.stepped = False
+        self.pending: dict[int, Place | None] = {}  # optimisers that stepped: where a backward pass then began before their gradients were cleared, if one did
         self.thread = get_ident()
 
     # ---- listening ----
@@ -128,7 +130,7 @@ class Watch:
             same = Special(kind, op, place, dispatch.CONTEXT.phase, tuple(spec.shape), causes[0] if causes else None)
             if kind == NAN and self.first is None:
                 self.first = same
-        self.marks[id(t.mem)] = t.mem, same
+        self._mark(t.mem, same)
 
     def _mark_of(self, x: Tensor) -> Special | None:
         """What is known of specials in an input; one that no operator was seen to make came with the data."""
@@ -141,23 +143,32 @@ class Watch:
         mark = Special(NAN if found & NAN else INFINITE, "data", user_place(), "data", tuple(x.spec.shape), None)
         if mark.kind == NAN and self.first is None:
             self.first = mark
-        self.marks[id(x.mem)] = x.mem, mark
+        self._mark(x.mem, mark)
         return mark
+
+    def _mark(self, mem, mark: Special) -> None:
+        """Remembers a storage; the oldest are let go, since holding them holds their memory."""
+        self.marks[id(mem)] = mem, mark
+        while len(self.marks) > 1 and (len(self.marks) > _MARKS or sum(mem.nbytes for mem, _ in self.marks.values()) > _MARKED_BYTES):
+            del self.marks[next(iter(self.marks))]
 
     # ---- losses and gradients ----
 
     def _before_backward(self, tensors) -> None:
         if get_ident() != self.thread:
             return
-        if self.stepped and self.uncleared is None and self.steps <= _DENSE_STEPS:
-            self.stepped = False
+        if self.pending and self.uncleared is None and self.steps <= _DENSE_STEPS:
+            place = user_place()
             with no_grad(), _quiet():
-                if any(p.grad is not None and bool((p.grad != 0).any()) for group in self.groups() for p in group["params"]):
-                    self.uncleared = user_place()
-        self.stepped = False
+                for optimiser in self.optimisers:
+                    if id(optimiser) in self.pending:
+                        if any(p.grad is not None and bool((p.grad != 0).any()) for group in optimiser.param_groups for p in group["params"]):
+                            self.pending[id(optimiser)] = self.pending[id(optimiser)] or place
+                        else:
+                            del self.pending[id(optimiser)]
         self.backwards += 1
         for t in tensors:
-            if isinstance(t, Tensor) and t.numel() == 1 and not t.is_meta:
+            if isinstance(t, Tensor) and t.numel() == 1 and not t.is_meta and t.dtype.is_floating_point:
                 with no_grad(), _quiet():
                     value = float(t.detach())
                 self.losses.append((self.backwards, value))
@@ -171,10 +182,12 @@ class Watch:
     def _before_step(self, optimiser, args, kwargs) -> None:
         if get_ident() != self.thread:
             return
-        if all(optimiser is not known for known in self.optimisers):
+        if all(optimiser is not known for known in self.optimisers) and len(self.optimisers) < _OPTIMISERS:
             self.optimisers.append(optimiser)
             self.name_parameters()
         self.steps += 1
+        if self.uncleared is None:  # another optimiser's loss may pass through these parameters before theirs are cleared, as in a GAN
+            self.uncleared = self.pending.pop(id(optimiser), None)
         look = self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0
         total = 0.0
         with no_grad(), _quiet():
@@ -186,7 +199,7 @@ class Watch:
                     if self.bad_gradient is None and specials(p.grad.dtype.name, p.grad.data_ptr(), p.grad.spec.layout.span):
                         held = self.marks.get(id(p.grad.mem))
                         self.bad_gradient = self.steps, self.name(p), held[1] if held else self.first, self.backwards
-                    if look:
+                    if look and p.dtype.is_floating_point:
                         norm = float(p.grad.float().norm())
                         total += norm * norm if math.isfinite(norm) else 0.0
                         self.norms.setdefault(self.name(p), []).append((self.steps, norm))
@@ -196,7 +209,8 @@ class Watch:
             self.totals.append((self.steps, math.sqrt(total)))
 
     def _after_step(self, optimiser, args, kwargs) -> None:
-        self.stepped = True
+        self.pending[id(optimiser)] = None
+        self.marks.clear()  # of activations: holding them holds their memory
         if self.bad_parameter is None and self.bad_gradient is None and (self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0):
             for group in optimiser.param_groups:
                 for p in group["params"]:
@@ -305,6 +319,7 @@ def _backward_place() -> tuple[Place | None, str]:
 
 def outermost() -> list[Module]:
     """The modules alive that are in no other."""
-    modules = [m for m in gc.get_objects() if isinstance(m, Module)]
+    # (isinstance would ask proxies for their `__class__`, and a module whose __init__ did not finish has no tables)
+    modules = [m for m in gc.get_objects() if issubclass(type(m), Module) and "_modules" in m.__dict__ and "_parameters" in m.__dict__]
     inner = {id(child) for m in modules for child in m._modules.values() if child is not None}
     return [m for m in modules if id(m) not in inner]

@@ -80,6 +80,11 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     stride, padding, dilation, output_padding = (tuple(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation, output_padding))
     if transposed:
         sizes = [(s - 1) * t - 2 * p + d * (k - 1) + e + 1 for s, t, p, d, k, e in zip(input.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding)]
+        if any(size < 1 for size in sizes):
+            raise RuntimeError(
+                f"Given input size per channel: ({' x '.join(map(str, input.shape[2:]))}). Calculated output size per channel: ({' x '.join(map(str, sizes))}). "
+                "Output size is too small\n  (size - 1)*stride - 2*padding + dilation*(kernel - 1) + output_padding + 1 must be positive: less padding leaves more."
+            )
         out = _input_gradient(input, weight, sizes, stride, padding, dilation, groups)
         return out if bias is None else (out + bias.reshape(-1, *(1,) * n)).to(input.dtype)
     return correlate(input, weight, bias, stride, padding, dilation, groups)
@@ -200,6 +205,8 @@ def _input_gradient(g, weight, sizes, stride, padding, dilation, groups):
     for phase, part in zip(product(*map(range, stride)), phases):
         if part is not None:
             out[(slice(None), slice(None), *(slice(r, None, s) for r, s in zip(phase, stride)))] = part
+    if tracking(g, weight) and not tracking(out):  # nothing meets anything: zeros, whose gradients are zeros
+        out = out + (g[:0].sum() + weight[:0].sum())
     return out
 
 
