@@ -126,7 +126,8 @@ class Accumulator:
         else:
             name = f"@llvm.{'u' if type[0] == 'u' else 's'}{way}.{ir}"
         b.declare(f"declare {ir} {name}({ir}, {ir})")
-        return b(f"call {ir} {name}({ir} {old}, {ir} {new})")
+        sign = "nsz " if type in FLOATS else ""  # of 0.0 and -0.0 either is the largest: telling them apart would take twice as long
+        return b(f"call {sign}{ir} {name}({ir} {old}, {ir} {new})")
 
     def better(self, low: Lowering, best: str, value: str) -> str:
         """i1: whether `value` beats `best` and is not merely its equal; the first NaN beats all."""

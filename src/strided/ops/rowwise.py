@@ -18,7 +18,7 @@ def _exp_row(x):
     return E.exp(x - E.rmax(x))
 
 
-_softmax = Fold("softmax", lambda x: _exp_row(x) / E.rsum(_exp_row(x)), 1, ("element",))
+_softmax = Fold("softmax", lambda x: _exp_row(x) * (1 / E.rsum(_exp_row(x))), 1, ("element",))  # one division a row: the sum is at least 1
 _softmax_back = Fold("softmax_backward", lambda g, y: y * (g - E.rsum(g * y)), 2, ("element",))
 _log_softmax = Fold("log_softmax", lambda x: x - E.rmax(x) - E.log(E.rsum(_exp_row(x))), 1, ("element",))
 _log_softmax_back = Fold("log_softmax_backward", lambda g, y: g - E.exp(y) * E.rsum(g), 2, ("element",))
