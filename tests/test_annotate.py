@@ -293,6 +293,13 @@ def test_output_paths_are_checked_before_the_run(tmp_path):
     assert path.read_text() == before
 
 
+def test_a_report_of_what_compile_did_takes_no_option_of_the_other_one(tmp_path):
+    path = write(tmp_path, "import torch\nprint('ran')\n")
+    for options in (["--html", "x.html"], ["--rounding"], ["--only", "f"], ["-o", "x.json", "--json"], ["--width", "80"]):
+        done = subprocess.run([sys.executable, "-m", "strided", "annotate", "--compiled", *options, str(path)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and "leave --" in done.stderr and "ran" not in done.stdout and "Traceback" not in done.stderr
+
+
 def test_peak_of_a_small_script_is_no_more_than_it_allocates(tmp_path):
     report, _ = annotate(write(tmp_path, "import torch\nx = torch.randn(16)\ny = torch.ones(16)\n"))
     assert report["totals"]["peak_memory"] == report["totals"]["bytes_allocated"] == 128

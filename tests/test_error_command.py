@@ -154,6 +154,25 @@ def test_wrong_files(tmp_path, name, said):
     assert code == 1 and said in err and "Traceback" not in err and out == ""
 
 
+def test_archives_that_are_none_and_old_ones(tmp_path):
+    (tmp_path / "empty.pt").write_bytes(b"")
+    (tmp_path / "notes.pt").write_text("hello, these are notes")
+    strided.save(strided.nn.Linear(2, 2), str(tmp_path / "module.pt"))
+    for name, said in (("empty.pt", "empty.pt is empty"), ("notes.pt", "It begins with b'hello"), ("module.pt", "Unsupported global: GLOBAL torch.nn.modules.linear.Linear")):
+        code, out, err = run_strided("error", tmp_path / name)
+        assert code == 1 and said in err and "Traceback" not in err and "mmap" not in err and out == ""
+    strided.save({"w": strided.arange(64.0).view(2, 32)}, str(tmp_path / "old.pt"), _use_new_zipfile_serialization=False)
+    strided.save({"w": strided.arange(64.0).view(2, 32)}, str(tmp_path / "new.pt"))
+    old, new = (E.error(str(tmp_path / name), ["mxfp4"]) for name in ("old.pt", "new.pt"))
+    assert old["tensors"] == new["tensors"] and old["elements"] == 64
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(files):
+    for page, said in ((files / "missing" / "page.html", "there is no folder"), (files, "it is a folder"), (files / "model.safetensors", "itself")):
+        code, out, err = run_strided("error", files / "model.safetensors", "--html", page)
+        assert code == 2 and "can't write" in err and said in err and "Traceback" not in err and out == ""
+
+
 def test_a_model_in_use():
     report = E.error(str(minilm_folder()), ["bfloat16", "float8_e4m3fn", "mxfp4", "int8_g128"], only=r"layer\.0\.output")
     db = {name: m["sqnr_db"] for name, m in report["formats"].items()}

@@ -201,6 +201,7 @@ def test_the_table():
     [
         (["0.1", "-d", "bflot16"], "no number format 'bflot16'; near it: bfloat16"), (["abc"], "'abc' is not a number"), ([], "give a number"),
         (["0.1", "--table"], "leave the number out"), (["0.1", "-0.2/3"], "two numbers"), (["0.1", "-d", "mxfp4"], "one alone is a float4_e2m1fn"), (["zz", "--bits"], "is no code"),
+        (["0.1", "--all", "-d", "float16"], "leave --dtype out"),
     ],
 )  # fmt: skip
 def test_wrong_words(words, said):

@@ -55,6 +55,9 @@ operator makes small ones several times slower; results are the same.""",
     options = parser.parse_args(words)
     target = script.target_of(options, parser)
     if options.compiled:
+        for given in ("only", "rounding", "html", "output", "width"):
+            if getattr(options, given):
+                parser.error(f"--compiled is a report of its own, as text or --json: leave --{given} out")
         from .compiled import report
 
         return report(target, options.json)
@@ -65,7 +68,7 @@ operator makes small ones several times slower; results are the same.""",
         print(f"strided: can't open file {os.path.abspath(path)!r}: [Errno 2] No such file or directory", file=sys.stderr)
         return 2
     for output in (options.html, options.output):  # before the run: a report must not be lost for a wrong path
-        problem = _unwritable(output, path)
+        problem = unwritable(output, path)
         if problem is not None:
             print(f"strided: can't write {output!r}: {problem}", file=sys.stderr)
             return 2
@@ -94,13 +97,14 @@ def _source_of(target: Any, parser: argparse.ArgumentParser) -> str:
     return spec.origin
 
 
-def _unwritable(path: str | None, script: str) -> str | None:
+def unwritable(path: str | None, source: str) -> str | None:
+    """Why a report on the file or folder `source` cannot be written to that path; None where it can."""
     if path is None or path == "-":
         return None
     if os.path.isdir(path):
         return "it is a folder"
-    if os.path.exists(path) and os.path.samefile(path, script):
-        return "that is the script itself"
+    if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+        return f"that is {source} itself"
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         return f"there is no folder {folder!r}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import pickle
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -256,7 +257,9 @@ def _of_archive(path: str) -> Iterator[tuple[str, str, Any]]:
     from ..io.serialization import load
 
     seen: set[tuple] = set()
-    for name, tensor in _walk(load(path, map_location="cpu", mmap=True), ""):
+    with open(path, "rb") as file:
+        zipped = file.read(4) == b"PK\x03\x04"  # files from before PyTorch 1.6 are pickles, and cannot be mapped
+    for name, tensor in _walk(load(path, map_location="cpu", mmap=zipped), ""):
         place = tensor.data_ptr(), tuple(tensor.shape), tensor.dtype
         if tensor.numel() and place in seen:
             continue  # tied: measured once
@@ -340,6 +343,12 @@ blocks already (GGUF) is measured against the numbers it holds.""",
     parser.add_argument("--html", metavar="FILE", help="write a page with a chart")
     parser.add_argument("--summary", action="store_true", help="print the totals alone")
     options = parser.parse_args(words)
+    from .annotate import unwritable
+
+    problem = unwritable(options.html, options.path)  # before the work: a report must not be lost for a wrong path
+    if problem is not None:
+        print(f"strided error: can't write {options.html!r}: {problem}", file=sys.stderr)
+        return 2
     try:
         if options.only:
             re.compile(options.only)
@@ -354,7 +363,7 @@ blocks already (GGUF) is measured against the numbers it holds.""",
     except OSError as problem:
         print(f"strided error: {problem.filename or options.path}: {problem.strerror or problem}", file=sys.stderr)
         return 1
-    except (ValueError, NotImplementedError, RuntimeError) as problem:
+    except (ValueError, NotImplementedError, RuntimeError, EOFError, pickle.UnpicklingError) as problem:
         print(f"strided error: {problem}", file=sys.stderr)
         return 1
     if not report["tensors"]:

@@ -83,6 +83,8 @@ ulp: the gap between the format's values where the number lies.""",
         return 0
     if value is None:
         parser.error("give a number, as in: strided number 0.1 --dtype bfloat16")
+    if chosen.all and chosen.dtype:
+        parser.error("--all takes every scalar format: leave --dtype out")
     try:
         names = [name for given in chosen.dtype or () for name in given.split(",") if name] or (list(in_use()) if chosen.all else list(USUAL))
         forms = [scalar_format(name) for name in dict.fromkeys(names)]
