@@ -180,6 +180,58 @@ for step in range(10):
     optimizer.step()
     optimizer.zero_grad(set_to_none=False)
 """,
+    "two networks against each other": """
+G, D = nn.Linear(4, 8), nn.Sequential(nn.Linear(8, 8), nn.LeakyReLU(), nn.Linear(8, 1))
+g, d, real = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters()), x
+for step in range(30):
+    d.zero_grad()
+    (F.softplus(-D(real)).mean() + F.softplus(D(G(torch.randn(64, 4)).detach())).mean()).backward()
+    d.step()
+    g.zero_grad()
+    F.softplus(-D(G(torch.randn(64, 4)))).mean().backward()  # leaves gradients in D, which D's next turn clears
+    g.step()
+""",
+    "closures, frozen layers, tied weights": """
+point = torch.randn(3, requires_grad=True)
+search = torch.optim.LBFGS([point], max_iter=4)
+def closure():
+    search.zero_grad()
+    loss = (point - 1).square().sum()
+    loss.backward()
+    return loss
+for step in range(4):
+    search.step(closure)
+net[0].requires_grad_(False)
+train(net, lambda net: F.mse_loss(net(x).squeeze(-1), y), parameters=net[2].parameters())
+table, back = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+back.weight = table.weight
+words = torch.tensor([1, 2])
+train(nn.Sequential(table, back), lambda net: F.cross_entropy(net(words), words))
+""",
+    "odd objects, complex parameters, threads, a scaler, an optimiser a task": """
+import threading, weakref
+class Gone: pass
+gone = Gone(); proxies = [weakref.proxy(gone), object.__new__(nn.Linear)]; del gone
+w = torch.randn(3, dtype=torch.complex64, requires_grad=True)
+optimizer = torch.optim.SGD([w], 0.1)
+for step in range(4):
+    optimizer.zero_grad()
+    (w * w.conj()).sum().backward(torch.ones((), dtype=torch.complex64))
+    optimizer.step()
+threads = [threading.Thread(target=train, args=(nn.Linear(8, 1), lambda net: net(x).square().mean())) for _ in range(3)]
+for thread in threads: thread.start()
+scaler, optimizer = torch.amp.GradScaler("cpu", init_scale=2.0**40), torch.optim.SGD(net.parameters(), 0.01)
+for step in range(24):  # the first ones overflow, and are skipped
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = net(x).square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+for thread in threads: thread.join()
+for task in range(40):
+    train(nn.Linear(8, 1), lambda net: net(x).square().mean(), steps=1)
+""",
 }
 
 
@@ -213,3 +265,16 @@ def test_the_page_has_the_curves(tmp_path):
     watched(tmp_path, HEALTHY["regression"], "--html", str(page))
     text = page.read_text()
     assert text.count("<polyline") == 2 + 4 and "0.weight" in text and "http" not in text
+
+
+def test_results_with_infinities_are_not_kept_alive():
+    import strided as torch
+    from strided.lens.watch import Watch
+
+    with Watch() as watch:
+        for _ in range(100):
+            torch.randn(50, 50).masked_fill(torch.ones(50, 50) > 0, -float("inf"))
+            assert len(watch.marks) <= 64
+        for _ in range(5):
+            torch.full((3000, 3000), float("inf")) * 2
+    assert sum(mem.nbytes for mem, _ in watch.marks.values()) <= 64 << 20

@@ -186,8 +186,9 @@ class Watch:
             self.optimisers.append(optimiser)
             self.name_parameters()
         self.steps += 1
-        if self.uncleared is None:  # another optimiser's loss may pass through these parameters before theirs are cleared, as in a GAN
-            self.uncleared = self.pending.pop(id(optimiser), None)
+        place = self.pending.pop(id(optimiser), None)
+        if self.uncleared is None and self.steps <= _DENSE_STEPS:  # another optimiser's loss may pass through these parameters before theirs are cleared, as in a GAN
+            self.uncleared = place
         look = self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0
         total = 0.0
         with no_grad(), _quiet():
