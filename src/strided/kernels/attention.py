@@ -18,7 +18,7 @@ from .precision import operand
 
 DTYPES = ("float32", "bfloat16", "float16")
 MASKS = (*DTYPES, "bool")
-KEYS = 256  # keys a block: their packed copies and the block's scores stay in the second-level cache
+KEYS = 384  # keys a block: their packed copies stay in the second-level cache
 ROWS = 1 << 17  # floats of the packed query rows and of the results of an item: with a block of keys and values, they stay there, too
 WEIGHTS = 1 << 17  # floats of the weights of a block of query rows while gradients are computed, and as many of their gradients
 
@@ -43,7 +43,7 @@ def build_attention(out, query, key, value, mask=None, *, causal: bool = False, 
     if entries * -(-length // q_rows) < 2 * parts:  # smaller blocks, so that every thread has some
         q_rows = max(2 * top, _round_up(-(-length * entries // (2 * parts)), top))
     items = entries * -(-length // q_rows)
-    q_some = min(8 * top, q_rows)
+    q_some = top  # their scores stay in the first-level cache
     k_rows = _round_up(KEYS, nr)
     q_tall, scores = q_rows + top, (q_some + top) * k_rows  # whole tiles are written
     offsets = _places((q_tall * width, k_rows * width, k_rows * padded, scores, scores, q_tall * padded, q_rows, q_rows, top * nr))

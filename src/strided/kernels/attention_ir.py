@@ -56,56 +56,84 @@ def exp(f: Function, x: str, lanes: int) -> str:
 MINUS_INFINITY = number(float("-inf"))
 
 
+TOGETHER = 4  # vectors of scores a step: that many maxima and sums run beside each other
+
+
 def rows(kind: Kind, attributes: str) -> Function:
     """One step of the online softmax: scores S [rows, ld] of a block of keys become exp(score * scale - maximum); maxima, sums, results O so far follow.
 
-    Row i looks at its first `keys` columns, with `causal` only at min(keys, first + i) of them; lanes behind those become 0.
+    Row i looks at its first `keys` columns, with `causal` only at min(keys, first + i) of them; those behind become 0, whatever stood there.
     """
     w = kind.tile.width
-    wide, ints = vector("float", w), vector("i32", w)
+    wide, ints, bits = vector("float", w), vector("i32", w), vector("i1", w)
     f = Function("softmax", "i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale, ptr noalias %s, i64 %ld, ptr noalias %m, ptr noalias %l, ptr noalias %o, i64 %ldo", attributes + " noinline")
     numbers = "<" + ", ".join(f"i32 {i}" for i in range(w)) + ">"
     none = f.constant("float", MINUS_INFINITY, w)
     factors = f.splat("float", "%scale", w)
+    f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
+    for name in ("fadd", "fmax"):
+        f.declared.add(f"declare float @llvm.vector.reduce.{name}.{mangled('float', w)}({'float, ' if name == 'fadd' else ''}{wide})")
+
+    def greater(a, b):  # b where a is NaN: a NaN comes into the sum by its exponential
+        return f.op(f"select {bits} {f.op(f'fcmp ogt {wide} {a}, {b}')}, {wide} {a}, {wide} {b}")
+
     with f.loop(0, "%rows") as i:
         seen = f.min("%keys", f.add("%first", i))
         limit = f.op(f"select i1 %causal, i64 {seen}, i64 %keys")
         limit = f.op(f"call i64 @llvm.smax.i64(i64 {limit}, i64 0)")
-        f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
         row = f.at("float", "%s", f.mul(i, "%ld"))
-        top = f.variable(wide, none, 64)
-        with f.loop(0, "%ld", w) as j:
-            place = f.at("float", row, j)
+        whole = f.mul(f.div(limit, TOGETHER * w), TOGETHER * w)  # columns that are all seen
+        tops = [f.variable(wide, none, 64) for _ in range(TOGETHER)]
+        score = lambda j: f.times("float", w, f.load(wide, f.at("float", row, j), 64), factors)
+
+        def live(j):
             left = f.op(f"trunc i64 {f.sub(limit, j)} to i32")
-            live = f.op(f"icmp slt {ints} {numbers}, {f.splat('i32', left, w)}")
-            score = f.op(f"select {vector('i1', w)} {live}, {wide} {f.times('float', w, f.load(wide, place, 64), factors)}, {wide} {none}")
-            f.store(wide, score, place, 64)
-            f.store(wide, f.call(wide, f"llvm.maxnum.{mangled('float', w)}", f"{wide} {score}", f"{wide} {f.load(wide, top, 64)}"), top, 64)
+            return f.op(f"icmp slt {ints} {numbers}, {f.splat('i32', left, w)}")
+
+        with f.loop(0, whole, TOGETHER * w) as j:
+            for n, top in enumerate(tops):
+                f.store(wide, greater(score(f.add(j, n * w)), f.load(wide, top, 64)), top, 64)
+        with f.loop(whole, limit, w) as j:
+            value = f.op(f"select {bits} {live(j)}, {wide} {score(j)}, {wide} {none}")
+            f.store(wide, greater(value, f.load(wide, tops[0], 64)), tops[0], 64)
+        highest = f.load(wide, tops[0], 64)
+        for top in tops[1:]:
+            highest = greater(highest, f.load(wide, top, 64))
+        highest = f.op(f"call float @llvm.vector.reduce.fmax.{mangled('float', w)}({wide} {highest})")
         before = f.load("float", f.at("float", "%m", i))
-        highest = f.call("float", f"llvm.vector.reduce.fmax.{mangled('float', w)}", f"{wide} {f.load(wide, top, 64)}")
         now = f.call("float", "llvm.maxnum.f32", f"float {highest}", f"float {before}")
         f.store("float", now, f.at("float", "%m", i))
         blind = f.op(f"fcmp oeq float {now}, {MINUS_INFINITY}")  # the row has seen nothing yet: -inf - -inf must not become NaN
         base = f.op(f"select i1 {blind}, float 0.0, float {now}")
         many = f.splat("float", base, w)
-        total = f.variable(wide, "zeroinitializer", 64)
-        with f.loop(0, "%ld", w) as j:
-            place = f.at("float", row, j)
-            p = exp(f, f.op(f"fsub {wide} {f.load(wide, place, 64)}, {many}"), w)
-            f.store(wide, p, place, 64)
-            f.store(wide, f.plus("float", w, f.load(wide, total, 64), p), total, 64)
-        f.declared.add(f"declare float @llvm.vector.reduce.fadd.{mangled('float', w)}(float, {wide})")
-        added = f.op(f"call reassoc float @llvm.vector.reduce.fadd.{mangled('float', w)}(float -0.0, {wide} {f.load(wide, total, 64)})")
+        sums = [f.variable(wide, "zeroinitializer", 64) for _ in range(TOGETHER)]
+
+        def weigh(j, sum, mask=None):
+            p = exp(f, f.op(f"fsub {wide} {score(j)}, {many}"), w)
+            if mask is not None:
+                p = f.op(f"select {bits} {mask}, {wide} {p}, {wide} zeroinitializer")
+            f.store(wide, p, f.at("float", row, j), 64)
+            f.store(wide, f.plus("float", w, f.load(wide, sum, 64), p), sum, 64)
+
+        with f.loop(0, whole, TOGETHER * w) as j:
+            for n, sum in enumerate(sums):
+                weigh(f.add(j, n * w), sum)
+        with f.loop(whole, "%ld", w) as j:
+            weigh(j, sums[0], live(j))
+        total = f.load(wide, sums[0], 64)
+        for sum in sums[1:]:
+            total = f.plus("float", w, total, f.load(wide, sum, 64))
+        added = f.op(f"call reassoc float @llvm.vector.reduce.fadd.{mangled('float', w)}(float -0.0, {wide} {total})")
         place = f.at("float", "%l", i)
-        sums = f.variable("float", added)
+        kept = f.variable("float", added)
         with f.when(f.op(f"fcmp ogt float {before}, {MINUS_INFINITY}")):  # what was summed up to now is rescaled
             factor = exp(f, f.op(f"fsub float {before}, {base}"), 1)
-            f.store("float", f.fma("float", 1, f.load("float", place), factor, added), sums)
+            f.store("float", f.fma("float", 1, f.load("float", place), factor, added), kept)
             scale = f.splat("float", factor, w)
             with f.when(f.op(f"fcmp une float {factor}, 1.0")), f.loop(0, "%ldo", w) as j:
                 value = f.at("float", "%o", f.add(f.mul(i, "%ldo"), j))
                 f.store(wide, f.times("float", w, f.load(wide, value, 64), scale), value, 64)
-        f.store("float", f.load("float", sums), place)
+        f.store("float", f.load("float", kept), place)
     return f
 
 
