@@ -334,3 +334,23 @@ def test_copies_of_a_compiled_module():
             other._orig_mod[0].weight.zero_()
             other._orig_mod[0].bias.fill_(3)
         assert other(x).tolist() == [[3, 3]] * 3 != net(x).tolist()
+
+
+@torch.compile
+def again(x, n):
+    return x if n == 0 else again(x * NUMBER, n - 1)
+
+
+def test_compiled_functions_inside_compiled_ones(monkeypatch):
+    monkeypatch.setitem(globals(), "NUMBER", 2)
+    for _ in range(3):
+        assert again(torch.ones(1), 3).item() == 8
+    assert again.programs == 1 and not again.reasons
+    inner = torch.compile(lambda x: x * NUMBER)
+    outer = torch.compile(lambda x: inner(x) + inner(x + 1))
+    for size in (1, 1, 2, 2, 1):
+        inner(torch.ones(size))
+        assert outer(torch.ones(1)).item() == 6
+    assert outer.programs == 1
+    monkeypatch.setitem(globals(), "NUMBER", 3)
+    assert outer(torch.ones(1)).item() == 9 and again(torch.ones(1), 3).item() == 27

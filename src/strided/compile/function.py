@@ -70,6 +70,11 @@ class Compiled:
         return {"name": getattr(self.function, "__qualname__", type(self.function).__name__), "reasons": list(self.reasons), "kinds": kinds}
 
     @property
+    def original(self):
+        """What is compiled; guards of a function around this one look at it alone."""
+        return self.function
+
+    @property
     def programs(self) -> int:
         return sum(entry.ready for entries in self.entries.values() for entry in entries)
 

@@ -156,6 +156,8 @@ class Snapshot:
             self.states.append((value.spec, value._tracked, value._grad is not None))
         elif isinstance(value, types.FunctionType):
             self._function(value)
+        elif isinstance(getattr(kind, "original", None), property) and kind.__module__.partition(".")[0] == _PACKAGE:  # a compiled function inside: its own recordings do not matter here
+            self._queue.append(value.original)
         elif isinstance(value, types.MethodType):
             self._queue += [value.__func__, value.__self__]
         elif isinstance(value, functools.partial):
