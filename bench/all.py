@@ -7,8 +7,8 @@
 
 Sides are interleaved (side_by_side.py): every round measures strided, each peer and the limit once, so that all meet the same clock and the same
 neighbours; figures are medians. Each thread count has a process of its own that may use as many cores, without anybody's settings for threads in its
-environment. `of limit` is the time that the row's multiply-adds and bytes would take at the measured speeds, whichever is longer, as a share of the time
-it took. `ratio` is the best peer's time over ours (the named one's where the floor is about it). Writes JSON and a page with a chart.
+environment. On a machine that others use, `--cpu` counts one thread's processor time. `of limit` is the time that the row's multiply-adds and bytes would
+take at the measured speeds, whichever is longer, as a share of the time it took. `ratio` is the best peer's time over ours (the named one's where the floor is about it). Writes JSON and a page with a chart.
 """
 from __future__ import annotations
 
@@ -35,21 +35,27 @@ def main():
     options.add_argument("--threads", type=int, action="append", help="thread counts (default: 1 and all)")
     options.add_argument("--peers", default="", help="names, by commas (default: all that are installed)")
     options.add_argument("--seconds", type=float, default=0.4, help="about how long each side of a row is measured")
+    options.add_argument("--cpu", action="store_true", help="processor time of one thread instead of the wall clock: for machines that others use, too")
     options.add_argument("--compile-everything", action="store_true", help="torch.compile beside every row, not only the compiled ones")
     options.add_argument("--json", type=pathlib.Path, default=pathlib.Path("bench.json"))
     options.add_argument("--html", type=pathlib.Path, default=pathlib.Path("bench.html"))
+    options.add_argument("--markdown", type=pathlib.Path, help="write the tables as Markdown, too")
     options.add_argument("--child", type=int, help=argparse.SUPPRESS)  # the process that measures with so many threads
     chosen = options.parse_args()
     if chosen.child:
         return child(chosen)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if chosen.cpu and chosen.threads not in (None, [1]):
+        options.error("--cpu measures the calling thread: it goes with one thread")
     report = {"machine": machine(), "time": time.strftime("%Y-%m-%d %H:%M:%S"), "runs": []}
-    for threads in chosen.threads or ([cores] if chosen.quick else sorted({1, cores})):
+    for threads in chosen.threads or ([1] if chosen.cpu else [cores] if chosen.quick else sorted({1, cores})):
         report["runs"].append(measure(threads, cores))
     chosen.json.write_text(json.dumps(report, indent=1))
     import chart
 
     chosen.html.write_text(chart.page(report), encoding="utf-8")
+    if chosen.markdown:
+        chosen.markdown.write_text(chart.markdown(report), encoding="utf-8")
     print(f"\n{chosen.json} and {chosen.html} written")
 
 
@@ -131,7 +137,7 @@ def child(chosen) -> None:
         if not picked(row.key) or (chosen.quick and not row.quick and not wanted):
             continue
         try:
-            tell("ROW", one(row, there, strided, limits, threads, chosen.seconds))
+            tell("ROW", one(row, there, strided, limits, threads, chosen.seconds, time.thread_time if chosen.cpu else time.perf_counter))
         except Exception as error:
             tell("NOTE", f"{row.key}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
     if threads > 1 and not chosen.quick and picked("start"):
@@ -139,12 +145,12 @@ def child(chosen) -> None:
     if not chosen.quick or "growth" in wanted:
         for name, (scales, make) in rows.growth().items():
             if picked(f"growth: {name}"):
-                tell("GROWTH", growth(name, scales, make, strided, chosen.seconds))
+                tell("GROWTH", growth(name, scales, make, strided, chosen.seconds, time.thread_time if chosen.cpu else time.perf_counter))
 
 
-def one(row, there, strided, limits, threads: int, seconds: float) -> dict:
+def one(row, there, strided, limits, threads: int, seconds: float, clock) -> dict:
     """Measures a row: strided, every peer that has it, and the kernels of its limits."""
-    from side_by_side import several
+    from side_by_side import PAUSE, several
 
     calls, notes = {"strided": row.make(strided)}, []
     for peer in there:
@@ -163,7 +169,7 @@ def one(row, there, strided, limits, threads: int, seconds: float) -> dict:
         machine["read"], amounts["read"] = limits.read(int(row.reads), threads)
     if row.copies > CACHED:
         machine["copy"], amounts["copy"] = limits.copy(int(row.copies) // 2, threads)
-    times = several({**calls, **machine}, seconds=seconds)
+    times = several({**calls, **machine}, seconds=seconds, clock=clock, pause=PAUSE if threads > 1 else 0.0)
     work = {"multiply-adds": row.flops, "read": row.reads, "copy": row.copies}
     needed = {name: work[name] / (amounts[name] / times[name]) for name in machine}
     if "read" in needed and "copy" in needed:  # one after the other
@@ -208,11 +214,11 @@ def start(strided) -> None:
                  "ratio_floor": 1 / 1.5, "share": None, "share_floor": None, "held": "", "limits": {}, "notes": []})  # fmt: skip
 
 
-def growth(name, scales, make, strided, seconds) -> dict:
+def growth(name, scales, make, strided, seconds, clock) -> dict:
     """How the time grows with the work: the slope of log time over log work, 1 where twice the work takes twice the time."""
     from side_by_side import several
 
-    times = [several({"strided": make(strided, scale)}, seconds=seconds / 2)["strided"] for scale in scales]
+    times = [several({"strided": make(strided, scale)}, seconds=seconds / 2, clock=clock)["strided"] for scale in scales]
     xs, ys = [math.log(s) for s in scales], [math.log(t) for t in times]
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
     slope = sum((a - x) * (b - y) for a, b in zip(xs, ys)) / sum((a - x) ** 2 for a in xs)

@@ -1,4 +1,4 @@
-"""The page that bench/all.py writes: one bar a row and side, as HTML and SVG that load nothing. `page(report)` is the text."""
+"""What bench/all.py writes: `page(report)`, one bar a row and side as HTML and SVG that load nothing, and `markdown(report)`, the same figures as tables."""
 from __future__ import annotations
 
 from html import escape
@@ -67,3 +67,27 @@ def _bars(row: dict) -> str:
 
 def _time(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns" if seconds < 1e-5 else f"{seconds * 1e6:.0f} µs" if seconds < 1e-2 else f"{seconds * 1e3:.1f} ms"
+
+
+def markdown(report: dict) -> str:
+    """Tables of all rows; a figure that misses its floor is in bold."""
+    lines = []
+    for run in report["runs"]:
+        lines += [f"### {run['threads']} thread{'s' * (run['threads'] > 1)}", "", "| row | strided | best peer | ratio | floor | of limit | floor |", "|---|---|---|---|---|---|---|"]
+        for row in run["rows"]:
+            best = f"{_time(row['times'][row['best']])} {row['best']}" if row["best"] else ""
+            held = f"{_bold(row['share'], row['share_floor'], '{:.0%}')} {row['held']}" if row["share"] else ""
+            floors = [form.format(floor) if floor else "" for form, floor in (("{:.2f}", row["ratio_floor"]), ("{:.0%}", row["share_floor"]))]
+            name = f"{row['group']}: {row['name']}".replace("|", "/")
+            lines.append(f"| {name} | {_time(row['times']['strided'])} | {best} | {_bold(row['ratio'], row['ratio_floor'], '{:.2f}') if row['ratio'] else ''} | {floors[0]} | {held} | {floors[1]} |")
+        if run["growth"]:
+            lines += ["", "| growth | work | exponent |", "|---|---|---|"]
+            for g in run["growth"]:
+                exponent = f"{g['exponent']:.3f}" if abs(g["exponent"] - 1) <= g["floor"] else f"**{g['exponent']:.3f}**"
+                lines.append(f"| {g['name']} | {', '.join(map(str, g['scales']))} | {exponent} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _bold(value: float, floor, form: str) -> str:
+    return f"**{form.format(value)}**" if floor and value < floor else form.format(value)
