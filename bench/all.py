@@ -8,7 +8,8 @@
 Sides are interleaved (side_by_side.py): every round measures strided, each peer and the limit once, so that all meet the same clock and the same
 neighbours; figures are medians. Each thread count has a process of its own that may use as many cores, without anybody's settings for threads in its
 environment. On a machine that others use, `--cpu` counts one thread's processor time. `of limit` is the time that the row's multiply-adds and bytes would
-take at the measured speeds, whichever is longer, as a share of the time it took. `ratio` is the best peer's time over ours (the named one's where the floor is about it). Writes JSON and a page with a chart.
+take at the measured speeds, whichever is longer, as a share of the time it took. `ratio` is the best peer's time over ours (the named one's where the floor is about it).
+Writes JSON and a page with a chart.
 """
 from __future__ import annotations
 
