@@ -354,3 +354,26 @@ def test_compiled_functions_inside_compiled_ones(monkeypatch):
     assert outer.programs == 1
     monkeypatch.setitem(globals(), "NUMBER", 3)
     assert outer(torch.ones(1)).item() == 9 and again(torch.ones(1), 3).item() == 27
+
+
+def test_hooks_of_what_a_call_is_given_run_once():
+    calls = []
+
+    def doubled(mark):
+        return lambda g: (calls.append(mark), g * 2)[1]
+
+    w = nn.Parameter(torch.ones(2))
+    w.register_hook(doubled("w"))
+    w.register_post_accumulate_grad_hook(lambda p: calls.append("post"))
+    f = torch.compile(lambda x: ((x * w).sum(), (x * w * 2).sum()))
+    for count in range(1, 6):
+        leaf = torch.ones(2, requires_grad=True)
+        x = leaf * 3
+        x.register_hook(doubled("x"))
+        x.retain_grad()
+        a, b = f(x)
+        (a if count < 5 else b).backward()  # recorded, replayed, and made again for the other result
+        scale = 1 if count < 5 else 2
+        assert leaf.grad.tolist() == [6 * scale] * 2 and x.grad.tolist() == [2 * scale] * 2
+        assert w.grad.tolist() == [6 * min(count, 4) + 12 * (count == 5)] * 2
+        assert sorted(calls) == ["post"] * count + ["w"] * count + ["x"] * count

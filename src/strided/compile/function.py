@@ -6,6 +6,7 @@ recorded runs eagerly ever after, and `reasons` says why.
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 from itertools import count
 from typing import Any, NamedTuple
@@ -499,7 +500,26 @@ class CompiledFunctionBackward0(Node):
             outputs = [t for t, o in zip(found, entry.outputs) if o.spec is not None and o.tracked]
         pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
         inputs = [self.external[place] for place in entry.differentiable]
-        return tuple(run_backward([out for out, _ in pairs], [grad for _, grad in pairs], True, False, inputs, False))
+        with without_hooks(inputs):
+            return tuple(run_backward([out for out, _ in pairs], [grad for _, grad in pairs], True, False, inputs, False))
+
+
+@contextlib.contextmanager
+def without_hooks(inputs):
+    """The pass around this one runs the hooks of what a call was given: they must not run inside, too."""
+    leaves = [(t, t._hooks) for t in inputs if t._hooks]
+    nodes = [(node, node.hooks) for node in {t._node for t in inputs if t._node is not None} if node.hooks is not None]
+    for t, _ in leaves:
+        t._hooks = None
+    for node, _ in nodes:
+        node.hooks = None
+    try:
+        yield
+    finally:
+        for t, hooks in leaves:
+            t._hooks = hooks
+        for node, hooks in nodes:
+            node.hooks = hooks
 
 
 def record_backward(node, entry: Entry, grads):
