@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakSet, ref
@@ -61,6 +62,7 @@ class Compiled:
         self.eager: set[tuple] = set()
         self.reasons: list[str] = []
         self.order = next(_order)
+        self.recording = threading.Lock()
         LIVE.add(self)
         functools.update_wrapper(self, function, updated=())
 
@@ -90,7 +92,12 @@ class Compiled:
                 return entry.call(self.function, args, kwargs, leaves)
         if sum(map(len, self.entries.values())) >= self.limit:
             return self._give_up(key, f"it was recorded for {self.limit} kinds of call already", args, kwargs)
-        return self._record(key, args, kwargs, leaves, objects)
+        if not self.recording.acquire(blocking=False):  # another thread records: it may well be this very kind of call
+            return self.function(*args, **kwargs)
+        try:
+            return self._record(key, args, kwargs, leaves, objects)
+        finally:
+            self.recording.release()
 
     def __reduce__(self):  # a copy has recordings of its own
         return Compiled, (self.function, self.fullgraph, self.limit)
@@ -211,6 +218,7 @@ class Entry:
         if _hooked(found, external):
             return result, "it registers a hook on a tensor, or wants its gradient kept"
         self.written = [(place, t.mem.version - version) for place, (t, (_, version, *_)) in enumerate(zip(external, before)) if t.mem.version != version]
+        self.spans = [t.spec.layout.span * t.spec.itemsize if t.spec.is_plain else 0 for t in external]  # bytes
         memory = Memory()
         try:
             self.add_external(memory, external)
@@ -314,7 +322,7 @@ class Entry:
                 return function(*args, **kwargs)  # could not be made again
             self.finish(set(), 0)  # nobody asks for gradients; who does so later has the call made again
         external = [*leaves, *self.snapshot.tensors]
-        if self.written and _share_memory(external):
+        if self.written and _share_memory(external, self.spans):
             return function(*args, **kwargs)  # what it writes may be what it reads under another name
         state = random_state() if self.random and (self.differentiable or self.checked) else None
         results = [new_storage(self.sizes[name]) for name in self.result_blocks]
@@ -346,8 +354,7 @@ class Entry:
             backward = self.backward
             saves = () if backward is None else (*[external[place] for place in backward.reads], *[outs[place] for place in backward.reads_results])
             node = record(CompiledFunctionBackward0, tuple([external[place] for place in self.differentiable]), tracked, saves)
-            written = {place for place, _ in self.written}
-            node.versions = [-1 if place in written else t.mem.version for place, t in enumerate(external)]
+            node.versions = [t.mem.version for t in external]
             node.entry, node.external, node.results, node.kept, node.first, node.again = self, external, results, kept, first, again
             if first is not None:
                 self.waiting = ref(node)
@@ -396,10 +403,14 @@ def set_random_state(state) -> None:
         move_bytes(default_generator.state(), state.data, state.nbytes)
 
 
-def _share_memory(external) -> bool:
-    """Whether two of the tensors have memory in common, of one storage or of two over the same bytes."""
-    spans = sorted((t.ptr, t.ptr + t.spec.layout.span * t.spec.itemsize) for t in external if t.spec.is_plain and t.spec.numel)
-    return any(end > start for (_, end), (start, _) in zip(spans, spans[1:]))
+def _share_memory(external, spans) -> bool:
+    """Whether two of the tensors have memory in common, of one storage or of two over the same bytes. spans: how many bytes each has."""
+    end = 0
+    for start, span in sorted([(t.ptr, span) for t, span in zip(external, spans) if span]):
+        if start < end:
+            return True
+        end = start + span
+    return False
 
 
 def _hooked(found, external) -> bool:
@@ -478,7 +489,8 @@ class CompiledFunctionBackward0(Node):
             outputs = [t for t in self.first.outputs if t._tracked]
         else:
             function, args, kwargs, state = self.again
-            if any(version not in (-1, t.mem.version) for t, version in zip(self.external, self.versions)):
+            written = {place for place, _ in entry.written}
+            if any(t.mem.version != version and place not in written for place, (t, version) in enumerate(zip(self.external, self.versions))):
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an inplace operation\n"
                     "  A compiled call is made again for gradients that were not asked for before, and a tensor that it uses was written since."
