@@ -99,9 +99,9 @@ def test_conversions():
 
 def test_printed():
     assert repr(strided.quantize(strided.tensor([[1.0] * 16 + [-6.0] * 16]), "mxfp4")[0]).startswith("tensor([ 1.,  1.,  1.") and repr(W[0, 0]).endswith("dtype=torch.mxfp4)")
-    assert repr(W).replace(", dtype=torch.mxfp4)", ")") == repr(D)
+    assert repr(W).replace(",\n       dtype=torch.mxfp4)", ")") == repr(D)
     big = strided.quantize(strided.randn(300, 7, 64), "int8_g64")
-    assert repr(big).replace(", dtype=torch.int8_g64)", ")") == repr(big.dequantize())
+    assert repr(big).replace(",\n       dtype=torch.int8_g64)", ")") == repr(big.dequantize())
     assert repr(W[0].T).replace(", dtype=torch.mxfp4)", ")") == repr(D[0].T)
     assert repr(W[:0]) == "tensor([], size=(0, 4, 96), dtype=torch.mxfp4)"
 
@@ -206,3 +206,10 @@ def test_compiled():
     g = strided.compile(lambda x, w: F.linear(x, w) + 1)
     for _ in range(3):  # such calls run as they are
         assert (f(x) == F.linear(x, w).relu() + 1).all() and (g(x, w) == F.linear(x, w) + 1).all()
+
+
+@pytest.mark.parametrize("call, name", [(lambda: W.numpy(), "numpy"), (lambda: bool(W), "bool"), (lambda: W.untyped_storage(), "untyped_storage"), (lambda: W + 1, "add"), (lambda: W.reshape(-1), "reshape")])
+def test_what_blocks_cannot_do_is_named(call, name):
+    with pytest.raises(NotImplementedError, match=rf"^{name}: not implemented for torch.mxfp4") as caught:
+        call()
+    assert caught.type.__qualname__ == "NotOfBlocks"

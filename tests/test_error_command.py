@@ -202,3 +202,8 @@ def test_gguf_files_are_measured_against_the_numbers_they_hold(tmp_path):
     values = (codes.astype(numpy.float64) * float(numpy.float16(0.01))).reshape(3, 64)
     assert rows["w"]["formats"]["bfloat16"]["mse"] == pytest.approx(float(by_hand(values.ravel().tolist(), "bfloat16")[0]) / 192, rel=1e-5)
     assert rows["n"]["formats"]["bfloat16"]["mse"] == pytest.approx(float(by_hand(plain.tolist(), "bfloat16")[0]) / 32, rel=1e-5)
+
+
+def test_the_lenses_are_there_when_named():
+    code, out, err = run_strided("run", "-c", "import strided; print(strided.lens.number.number('0.5', 'float16')[0]['held'], strided.lens.error.format_of('mxfp4').name, hasattr(strided.lens, 'nothing'))")
+    assert (code, out, err) == (0, "0.5 mxfp4 False\n", "")

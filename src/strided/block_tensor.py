@@ -23,7 +23,7 @@ class NoSpec(NotOfBlocks):
     """A block tensor was asked for its spec. Operators that know block tensors catch this on their way, so the text is made when it is read."""
 
     def __str__(self):
-        name = _operator(self.__traceback__)
+        name = self.args[1] if len(self.args) > 1 else _operator(self.__traceback__)
         return (
             f"{name + ': ' if name else ''}not implemented for {self.args[0]}, whose elements lie in blocks under common scales\n"
             "  Write x.dequantize() for an ordinary float32 tensor. Block tensors themselves can be indexed by rows, joined (torch.cat), looked up\n"
@@ -31,9 +31,12 @@ class NoSpec(NotOfBlocks):
         )
 
 
+NoSpec.__name__ = NoSpec.__qualname__ = NotOfBlocks.__name__  # what a traceback shows is the documented name
+
+
 def _operator(traceback) -> str:
     """The operator that a traceback went through: the outermost function of this package that is no wrapper."""
-    home = __name__.partition(".")[0]
+    home, special = __name__.partition(".")[0], ""
     while traceback is not None:
         frame = traceback.tb_frame
         if frame.f_globals.get("__name__", "").partition(".")[0] == home:
@@ -42,8 +45,10 @@ def _operator(traceback) -> str:
                 code = getattr(frame.f_locals.get("fn"), "__name__", "") or getattr(frame.f_locals.get("entry"), "name", "") or "<"
             if code not in ("hooked_call", "into", "forward", "convert", "spec") and not code.startswith(("_", "<")):
                 return code
+            if code.startswith("__") and not special:
+                special = code.strip("_")  # bool(x) is `__bool__` and nothing below it
         traceback = traceback.tb_next
-    return ""
+    return special
 
 
 class BlockTensor(Tensor):
@@ -293,10 +298,17 @@ class BlockTensor(Tensor):
     def bfloat16(self, memory_format=None):
         return self.to(dtypes.bfloat16)
 
-    def _plain_only(self, *args, **kwargs):
-        return self.spec  # raises
+    def numpy(self, *, force=False):
+        raise NoSpec(self.format, "numpy")
 
-    numpy = untyped_storage = storage = __array__ = _plain_only
+    def __array__(self, dtype=None, copy=None):
+        raise NoSpec(self.format, "numpy")
+
+    def storage(self):
+        raise NoSpec(self.format, "storage")
+
+    def untyped_storage(self):
+        raise NoSpec(self.format, "untyped_storage")
 
     def copy_(self, source, non_blocking=False):
         """Takes over the bytes of a block tensor of the same format and shape. Others are refused: quantize() them first."""
@@ -362,11 +374,15 @@ class BlockTensor(Tensor):
     # ---- printed ----
 
     def __repr__(self):
-        notes = f", dtype={self.dtype}" + (f", device='{self.device}'" if self.is_meta else "")
-        name = "tensor("
+        from .printing import with_notes
+
+        name, notes = "tensor(", [f"dtype={self.dtype}"]
+        if self.is_meta:
+            notes.insert(0, f"device='{self.device}'")
         if self.is_meta or not self.numel():
-            return f"{name}{'...' if self.is_meta else '[]'}, size={tuple(self.shape)}{notes})"
-        return f"{name}{self._elements_text(len(name))}{notes})"
+            notes.insert(-1, f"size={tuple(self.shape)}")
+            return with_notes(name + ("..." if self.is_meta else "[]"), notes, len(name))
+        return with_notes(name + self._elements_text(len(name)), notes, len(name))
 
     def _elements_text(self, indent: int) -> str:
         from . import printing  # here: it is built on dispatch, which knows block tensors

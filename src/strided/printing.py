@@ -89,7 +89,7 @@ def tensor_repr(t: Tensor, *, contents: str | None = None) -> str:
         notes.append(f"grad_fn=<{node.name().rpartition('::')[2]}>")
     elif t._tracked:
         notes.append("requires_grad=True")
-    return _with_notes(prefix + body, notes, len(prefix))
+    return with_notes(prefix + body, notes, len(prefix))
 
 
 def parameter_repr(t: Tensor) -> str:
@@ -104,7 +104,7 @@ def tensor_format(t: Tensor, format_spec: str) -> str:
     return object.__format__(t, format_spec)
 
 
-def _with_notes(text: str, notes: list[str], indent: int) -> str:
+def with_notes(text: str, notes: list[str], indent: int) -> str:
     """`text`, the notes behind it on as many lines as they need, and the closing parenthesis."""
     parts, column = [text], len(text) - text.rfind("\n") + 1
     for note in notes:

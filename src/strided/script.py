@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -148,6 +149,7 @@ def exit_code(leaving: SystemExit) -> int:
 
 def report(error: BaseException, full_traceback: bool = False) -> int:
     """Print an uncaught exception as Python would, with frames of this package folded unless asked for; its exit code."""
+    _explain(error)
     folded = None if full_traceback else fold(error)
     if full_traceback:
         error.__traceback__ = _user_part(error.__traceback__)
@@ -156,6 +158,17 @@ def report(error: BaseException, full_traceback: bool = False) -> int:
     if folded and sys.excepthook is sys.__excepthook__:
         print(folded, file=sys.stderr)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _explain(error: BaseException) -> None:
+    """Python drops the reason that a module gives when `from torch.… import name` meets a name that it refuses: put it back."""
+    found = isinstance(error, ImportError) and re.match(r"cannot import name '(\w+)' from '(?:torch|strided)((?:\.\w+)*)'", error.msg or "")
+    if found:
+        from .refused import why
+
+        row = why(f"torch{found[2]}.{found[1]}")
+        if row is not None:
+            error.msg = f"cannot import name '{found[1]}' from 'torch{found[2]}': {row[0]}; {row[1]}"
 
 
 def fold(error: BaseException) -> str | None:
