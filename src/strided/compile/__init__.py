@@ -1,7 +1,7 @@
 """`compile`: a function or a module recorded once for each kind of call, then replayed as one native call; its gradients, too.
 
 This file holds the public function and the checks of its arguments. recording.py notes what kernels do, guards.py what was taken for granted, program.py
-plans memory, function.py is the compiled callable, module.py the wrapper of modules.
+plans memory, function.py is the compiled callable, gradients.py its backward passes, module.py the wrapper of modules.
 """
 import functools
 

@@ -6,47 +6,34 @@ recorded runs eagerly ever after, and `reasons` says why.
 """
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet, ref
 
 from .. import dtypes
-from ..autograd import enable_grad, record
-from ..autograd.engine import run_backward
+from ..autograd import record
 from ..autograd.modes import STATE
-from ..autograd.node import Node
-from ..autograd.saved import RELEASED
 from ..block_tensor import BlockTensor
 from ..dispatch import CONTEXT
 from ..kernels import precision
-from ..kernels.native import get_num_threads, move_bytes, new_storage
+from ..kernels.native import get_num_threads, new_storage
 from ..ops import indexing
-from ..ops.elementwise import assign
 from ..ops.generator import default_generator
-from ..tensor import Spec, Tensor, empty_of, wrap
+from ..tensor import Tensor, wrap
 from .fuse import fuse
+from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
+from .results import Built, Output, Place, add_blocks, copied, hooked, put_back, random_state, rebuilt, run, set_random_state, share_memory, tensors_of
 
 LIMIT = 8  # kinds of call that are recorded; the next ones run eagerly
 
 
 class NotCompiled(RuntimeError):
     """`compile(fullgraph=True)` met a function that cannot be recorded whole."""
-
-
-class Output(NamedTuple):
-    """A tensor that a call returns: a window of a region, or (spec None) the external tensor `region` itself."""
-
-    region: tuple
-    offset: int
-    spec: Spec | None
-    tracked: bool
-    inference: bool = False
 
 
 LIVE: WeakSet[Compiled] = WeakSet()  # for a report at the end of a program
@@ -214,8 +201,8 @@ class Entry:
         if reason is not None:
             return result, reason
         found: list[Tensor] = []
-        _tensors(result, found)
-        if _hooked(found, external):
+        tensors_of(result, found)
+        if hooked(found, external):
             return result, "it registers a hook on a tensor, or wants its gradient kept"
         self.written = [(place, t.mem.version - version) for place, (t, (_, version, *_)) in enumerate(zip(external, before)) if t.mem.version != version]
         self.spans = [t.spec.layout.span * t.spec.itemsize if t.spec.is_plain else 0 for t in external]  # bytes
@@ -257,17 +244,17 @@ class Entry:
         if isinstance(value, Tensor):
             for place, other in enumerate(met):
                 if other is value:
-                    return _Place(place)
+                    return Place(place)
             output = self.output(value, external, memory)
             if any(o.region == output.region and (o.tracked or output.tracked) for o in outputs):
                 raise Unknown("it returns several views of one tensor")  # a write into one would be in the other's history
             outputs.append(output)
             met.append(value)
-            return _Place(len(outputs) - 1)
+            return Place(len(outputs) - 1)
         if isinstance(value, (list, tuple)):
-            return _Built(type(value), [self.describe(item, external, memory, outputs, met) for item in value])
+            return Built(type(value), [self.describe(item, external, memory, outputs, met) for item in value])
         if type(value) is dict:
-            return _Built(dict, [(key, self.describe(item, external, memory, outputs, met)) for key, item in value.items()])
+            return Built(dict, [(key, self.describe(item, external, memory, outputs, met)) for key, item in value.items()])
         if isinstance(value, SIMPLE):
             return value
         raise Unknown(f"it returns an object of type {type(value).__name__}")
@@ -322,7 +309,7 @@ class Entry:
                 return function(*args, **kwargs)  # could not be made again
             self.finish(set(), 0)  # nobody asks for gradients; who does so later has the call made again
         external = [*leaves, *self.snapshot.tensors]
-        if self.written and _share_memory(external, self.spans):
+        if self.written and share_memory(external, self.spans):
             return function(*args, **kwargs)  # what it writes may be what it reads under another name
         state = random_state() if self.random and (self.differentiable or self.checked) else None
         results = [new_storage(self.sizes[name]) for name in self.result_blocks]
@@ -359,294 +346,13 @@ class Entry:
             if first is not None:
                 self.waiting = ref(node)
         fresh = iter(outs)
-        return _rebuilt(self.shape, [next(fresh) if o.spec is not None else external[o.region[1]] for o in self.outputs])
+        return rebuilt(self.shape, [next(fresh) if o.spec is not None else external[o.region[1]] for o in self.outputs])
 
 
 ATTEMPTS = 3  # recorded calls whose backward pass never came, after which the forward pass is compiled alone
-
-
-class First(NamedTuple):
-    """The recorded call's own graph, kept until its backward pass was recorded, too."""
-
-    outputs: list[Tensor]
-    recording: Recording
-    memory: Memory
-
-
-def add_blocks(memory: Memory, blocks, start: int) -> dict[tuple, int]:
-    """Names the blocks; their sizes by name."""
-    sizes = {}
-    for number, block in enumerate(blocks, start):
-        memory.add(block.data, block.nbytes, ("block", number))
-        sizes["block", number] = block.nbytes
-    return sizes
-
-
-def copied(address: int, nbytes: int):
-    storage = new_storage(nbytes)
-    move_bytes(storage.data, address, nbytes)
-    return storage
-
-
-def put_back(external, contents) -> None:
-    for place, storage, nbytes in contents:
-        move_bytes(external[place].ptr, storage.data, nbytes)
-
-
-def random_state():
-    with default_generator.lock:
-        return copied(default_generator.state(), default_generator._memory.nbytes)
-
-
-def set_random_state(state) -> None:
-    with default_generator.lock:
-        move_bytes(default_generator.state(), state.data, state.nbytes)
-
-
-def _share_memory(external, spans) -> bool:
-    """Whether two of the tensors have memory in common, of one storage or of two over the same bytes. spans: how many bytes each has."""
-    end = 0
-    for start, span in sorted([(t.ptr, span) for t, span in zip(external, spans) if span]):
-        if start < end:
-            return True
-        end = start + span
-    return False
-
-
-def _hooked(found, external) -> bool:
-    """Whether a hook of Python's sits inside the graph that leads from what the call was given to its results."""
-    seen = {id(t._node) for t in external}
-    queue = [t._node for t in found]
-    while queue:
-        node = queue.pop()
-        if node is None or id(node) in seen:
-            continue
-        seen.add(id(node))
-        hooks = node.hooks
-        if hooks is not None and (hooks.pre or hooks.post or hooks.retain or any(hooks.tensors.values())):
-            return True
-        queue += [edge[0] for edge in node.edges if edge is not None]
-    return False
-
-
-def run(program: Program, addresses: list[int], random: bool) -> bool:
-    """Runs a program; False where a kernel met bad input."""
-    if random:
-        with default_generator.lock:
-            fine = program.run(*addresses)
-    else:
-        fine = program.run(*addresses)
-    words = indexing._error.words
-    if words[0]:
-        words[0] = words[1] = 0
-        return False
-    return fine
-
-
-# ---- gradients --------------------------------------------------------------------------------------------------------------------
-
-
-class Backward(NamedTuple):
-    program: Program
-    pattern: tuple  # the incoming gradients' specs, None where none came
-    results: list  # one an input: None, or Output (region ("grad", i): an incoming gradient itself)
-    blocks: list  # regions that hold results, and their sizes
-    sizes: list
-    reads: list  # places of external tensors whose values it needs
-    reads_results: list  # the same for the call's fresh results
-    fused: list  # kernels that hold several recorded steps
-
-
-class CompiledFunctionBackward0(Node):
-    """The node of a compiled call: its backward pass is recorded the first time, then replayed."""
-
-    skips_undefined = True
-
-    def release(self):
-        super().release()
-        self.external = self.results = self.kept = self.first = self.again = None
-
-    def apply(self, *grads):
-        if STATE.grad_enabled:
-            raise RuntimeError(
-                "torch.compile with aot_autograd does not currently support double backward\n"
-                "  A compiled function's gradient has no graph of its own. Call the original function where create_graph=True is needed."
-            )
-        if self.external is None:
-            raise RELEASED.error()
-        entry, backward = self.entry, self.entry.backward
-        if self.first is not None and backward is None and not busy():
-            return record_backward(self, entry, grads)
-        _ = self.saved  # raises where a tensor that is needed was changed since
-        if backward is None or self.results is None or any((spec is None) is not (grad is None) for spec, grad in zip(backward.pattern, grads)):
-            return self.recompute(grads)
-        return replay_backward(self, entry, backward, grads)
-
-    def recompute(self, grads):
-        """Gradients of a pattern that was not recorded: through the first call's graph, or by making the call again, eagerly."""
-        entry = self.entry
-        if self.first is not None:
-            outputs = [t for t in self.first.outputs if t._tracked]
-        else:
-            function, args, kwargs, state = self.again
-            written = {place for place, _ in entry.written}
-            if any(t.mem.version != version and place not in written for place, (t, version) in enumerate(zip(self.external, self.versions))):
-                raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation\n"
-                    "  A compiled call is made again for gradients that were not asked for before, and a tensor that it uses was written since."
-                )
-            now = random_state() if state is not None else None
-            contents, versions = entry.contents(self.external), [t.mem.version for t in self.external]
-            if state is not None:
-                set_random_state(state)
-            try:
-                with enable_grad():
-                    found: list = []
-                    _tensors(function(*args, **kwargs), found)
-            finally:
-                if now is not None:
-                    set_random_state(now)
-                put_back(self.external, contents)  # a running mean moves once a call
-                for t, version in zip(self.external, versions):
-                    t.mem.version = version
-            outputs = [t for t, o in zip(found, entry.outputs) if o.spec is not None and o.tracked]
-        pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
-        inputs = [self.external[place] for place in entry.differentiable]
-        with without_hooks(inputs):
-            return tuple(run_backward([out for out, _ in pairs], [grad for _, grad in pairs], True, False, inputs, False))
-
-
-@contextlib.contextmanager
-def without_hooks(inputs):
-    """The pass around this one runs the hooks of what a call was given: they must not run inside, too."""
-    leaves = [(t, t._hooks) for t in inputs if t._hooks]
-    nodes = [(node, node.hooks) for node in {t._node for t in inputs if t._node is not None} if node.hooks is not None]
-    for t, _ in leaves:
-        t._hooks = None
-    for node, _ in nodes:
-        node.hooks = None
-    try:
-        yield
-    finally:
-        for t, hooks in leaves:
-            t._hooks = hooks
-        for node, hooks in nodes:
-            node.hooks = hooks
-
-
-def record_backward(node, entry: Entry, grads):
-    """Runs the first backward pass through the recorded call's graph, records it, and finishes both programs."""
-    first = node.first
-    with Recording() as recording:
-        results = node.recompute(grads)
-    if recording.reason is not None or not entry.snapshot.holds():
-        return results
-    memory = first.memory
-    try:
-        for number, grad in enumerate(grads):
-            if grad is not None:
-                memory.add(grad.ptr, grad.spec.layout.span * grad.spec.itemsize, ("grad", number))
-        sizes = add_blocks(memory, recording.blocks, len(first.recording.blocks))
-        steps = resolve(recording.steps, memory)
-        outputs = [None if t is None else _gradient(t, grads, memory) for t in results]
-    except Unknown:
-        return results
-    entry.changed |= {("block", number) for number, block in enumerate(recording.blocks, len(first.recording.blocks)) if block.version}
-    returned = {o.region for o in outputs if o is not None}
-    steps, fused = fuse(steps, recording.recipes, returned, entry.steady)
-    touched = {name for step in steps for name in names(step)} | {o.region for o in outputs if o is not None}
-    places = entry.finish(touched, len(grads))
-    blocks = sorted({o.region for o in outputs if o is not None and o.region in sizes})
-    bases = max(number for number, _ in places.values())
-    places.update((name, (bases + 1 + k, 0)) for k, name in enumerate(blocks))
-    program = Program(steps, sizes, places, bases + len(blocks))
-    reads = sorted(name[1] for name in touched if name[0] == "tensor")
-    read_results = [place for place, o in enumerate(entry.fresh) if o.region in touched]
-    pattern = tuple(None if grad is None else grad.spec for grad in grads)
-    entry.backward = Backward(program, pattern, outputs, blocks, [sizes[name] for name in blocks], reads, read_results, fused)
-    return results
-
-
-def _gradient(t: Tensor, grads, memory: Memory) -> Output:
-    for number, grad in enumerate(grads):
-        if t is grad:
-            return Output(("grad", number), 0, None, False)
-    place = memory.find(t.ptr)
-    if place is None or place[0][0] not in ("block", "grad"):
-        raise Unknown("a gradient is a view of a tensor from outside")
-    return Output(place[0], place[1], t.spec, False)
-
-
-def replay_backward(node, entry: Entry, backward: Backward, grads):
-    given = []
-    for spec, grad in zip(backward.pattern, grads):
-        if spec is not None and grad.spec is not spec:  # other strides than the recorded gradient had
-            if not spec.layout.is_dense:
-                return node.recompute(grads)
-            fresh = empty_of(spec)
-            assign(fresh, grad)
-            grad = fresh
-        given.append(grad)
-    storages = [new_storage(size) for size in backward.sizes]
-    addresses = [
-        indexing._error.address, default_generator.address, *[t.ptr for t in node.external], *[storage.data for storage in node.results], node.kept.data,
-        *[0 if grad is None else grad.ptr for grad in given], *[storage.data for storage in storages],
-    ]  # fmt: skip
-    if not run(backward.program, addresses, False):
-        return node.recompute(grads)
-    memory = dict(zip(backward.blocks, storages))
-    memory.update(zip(entry.result_blocks, node.results))
-    results = []
-    for o in backward.results:
-        if o is None:
-            results.append(None)
-        elif o.region[0] == "grad":
-            grad = given[o.region[1]]
-            results.append(grad if o.spec is None else wrap(o.spec, grad.mem, grad.ptr + o.offset))
-        elif o.region in memory:
-            results.append(wrap(o.spec, memory[o.region], memory[o.region].data + o.offset))
-        else:  # a window of what the forward pass kept
-            results.append(wrap(o.spec, node.kept, node.kept.data + entry.kept_places[o.region] + o.offset))
-    return tuple(results)
-
-
-# ---- results -----------------------------------------------------------------------------------------------------------------------
 
 
 def _told(program: Program, fused) -> dict:
     groups = [{"lines": [line for line in dict.fromkeys(kernel.lines) if line is not None], "steps": len(kernel.lines), "saved": kernel.saved} for kernel in fused]
     steps = program.kernels + sum(len(kernel.lines) - 1 for kernel in fused)
     return {"steps": steps, "kernels": program.kernels, "fused": groups, "temporary": program.temporary, "arena": program.arena}
-
-
-class _Place(NamedTuple):
-    number: int
-
-
-class _Built(NamedTuple):
-    kind: type
-    items: list
-
-
-def _tensors(value, found: list) -> None:
-    """The tensors of a result, in the order in which `describe` meets them."""
-    if isinstance(value, Tensor):
-        if not any(t is value for t in found):
-            found.append(value)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _tensors(item, found)
-    elif isinstance(value, dict):
-        for item in value.values():
-            _tensors(item, found)
-
-
-def _rebuilt(shape, tensors):
-    if type(shape) is _Place:
-        return tensors[shape.number]
-    if type(shape) is _Built:
-        if shape.kind is dict:
-            return {key: _rebuilt(item, tensors) for key, item in shape.items}
-        items = [_rebuilt(item, tensors) for item in shape.items]
-        return shape.kind(*items) if hasattr(shape.kind, "_fields") else shape.kind(items)
-    return shape

@@ -1,0 +1,198 @@
+"""Gradients of compiled calls: `CompiledFunctionBackward0` is a call's node, whose backward pass is recorded the first time, then replayed.
+
+A pass that was not recorded (gradients for other results) goes through the first call's own graph, or makes the call again.
+"""
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..autograd import enable_grad
+from ..autograd.engine import run_backward
+from ..autograd.modes import STATE
+from ..autograd.node import Node
+from ..autograd.saved import RELEASED
+from ..kernels.native import new_storage
+from ..ops import indexing
+from ..ops.elementwise import assign
+from ..ops.generator import default_generator
+from ..tensor import Tensor, empty_of, wrap
+from .fuse import fuse
+from .program import Memory, Program, Unknown, names, resolve
+from .recording import Recording, busy
+from .results import Output, add_blocks, put_back, random_state, run, set_random_state, tensors_of
+
+if TYPE_CHECKING:
+    from .function import Entry
+
+
+class First(NamedTuple):
+    """The recorded call's own graph, kept until its backward pass was recorded, too."""
+
+    outputs: list[Tensor]
+    recording: Recording
+    memory: Memory
+
+
+class Backward(NamedTuple):
+    program: Program
+    pattern: tuple  # the incoming gradients' specs, None where none came
+    results: list  # one an input: None, or Output (region ("grad", i): an incoming gradient itself)
+    blocks: list  # regions that hold results, and their sizes
+    sizes: list
+    reads: list  # places of external tensors whose values it needs
+    reads_results: list  # the same for the call's fresh results
+    fused: list  # kernels that hold several recorded steps
+
+
+class CompiledFunctionBackward0(Node):
+    """The node of a compiled call: its backward pass is recorded the first time, then replayed."""
+
+    skips_undefined = True
+
+    def release(self):
+        super().release()
+        self.external = self.results = self.kept = self.first = self.again = None
+
+    def apply(self, *grads):
+        if STATE.grad_enabled:
+            raise RuntimeError(
+                "torch.compile with aot_autograd does not currently support double backward\n"
+                "  A compiled function's gradient has no graph of its own. Call the original function where create_graph=True is needed."
+            )
+        if self.external is None:
+            raise RELEASED.error()
+        entry, backward = self.entry, self.entry.backward
+        if self.first is not None and backward is None and not busy():
+            return record_backward(self, entry, grads)
+        _ = self.saved  # raises where a tensor that is needed was changed since
+        if backward is None or self.results is None or any((spec is None) is not (grad is None) for spec, grad in zip(backward.pattern, grads)):
+            return self.recompute(grads)
+        return replay_backward(self, entry, backward, grads)
+
+    def recompute(self, grads):
+        """Gradients of a pattern that was not recorded: through the first call's graph, or by making the call again, eagerly."""
+        entry = self.entry
+        if self.first is not None:
+            outputs = [t for t in self.first.outputs if t._tracked]
+        else:
+            function, args, kwargs, state = self.again
+            written = {place for place, _ in entry.written}
+            if any(t.mem.version != version and place not in written for place, (t, version) in enumerate(zip(self.external, self.versions))):
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation\n"
+                    "  A compiled call is made again for gradients that were not asked for before, and a tensor that it uses was written since."
+                )
+            now = random_state() if state is not None else None
+            contents, versions = entry.contents(self.external), [t.mem.version for t in self.external]
+            if state is not None:
+                set_random_state(state)
+            try:
+                with enable_grad():
+                    found: list = []
+                    tensors_of(function(*args, **kwargs), found)
+            finally:
+                if now is not None:
+                    set_random_state(now)
+                put_back(self.external, contents)  # a running mean moves once a call
+                for t, version in zip(self.external, versions):
+                    t.mem.version = version
+            outputs = [t for t, o in zip(found, entry.outputs) if o.spec is not None and o.tracked]
+        pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
+        inputs = [self.external[place] for place in entry.differentiable]
+        with without_hooks(inputs):
+            return tuple(run_backward([out for out, _ in pairs], [grad for _, grad in pairs], True, False, inputs, False))
+
+
+@contextlib.contextmanager
+def without_hooks(inputs):
+    """The pass around this one runs the hooks of what a call was given: they must not run inside, too."""
+    leaves = [(t, t._hooks) for t in inputs if t._hooks]
+    nodes = [(node, node.hooks) for node in {t._node for t in inputs if t._node is not None} if node.hooks is not None]
+    for t, _ in leaves:
+        t._hooks = None
+    for node, _ in nodes:
+        node.hooks = None
+    try:
+        yield
+    finally:
+        for t, hooks in leaves:
+            t._hooks = hooks
+        for node, hooks in nodes:
+            node.hooks = hooks
+
+
+def record_backward(node, entry: Entry, grads):
+    """Runs the first backward pass through the recorded call's graph, records it, and finishes both programs."""
+    first = node.first
+    with Recording() as recording:
+        results = node.recompute(grads)
+    if recording.reason is not None or not entry.snapshot.holds():
+        return results
+    memory = first.memory
+    try:
+        for number, grad in enumerate(grads):
+            if grad is not None:
+                memory.add(grad.ptr, grad.spec.layout.span * grad.spec.itemsize, ("grad", number))
+        sizes = add_blocks(memory, recording.blocks, len(first.recording.blocks))
+        steps = resolve(recording.steps, memory)
+        outputs = [None if t is None else _gradient(t, grads, memory) for t in results]
+    except Unknown:
+        return results
+    entry.changed |= {("block", number) for number, block in enumerate(recording.blocks, len(first.recording.blocks)) if block.version}
+    returned = {o.region for o in outputs if o is not None}
+    steps, fused = fuse(steps, recording.recipes, returned, entry.steady)
+    touched = {name for step in steps for name in names(step)} | {o.region for o in outputs if o is not None}
+    places = entry.finish(touched, len(grads))
+    blocks = sorted({o.region for o in outputs if o is not None and o.region in sizes})
+    bases = max(number for number, _ in places.values())
+    places.update((name, (bases + 1 + k, 0)) for k, name in enumerate(blocks))
+    program = Program(steps, sizes, places, bases + len(blocks))
+    reads = sorted(name[1] for name in touched if name[0] == "tensor")
+    read_results = [place for place, o in enumerate(entry.fresh) if o.region in touched]
+    pattern = tuple(None if grad is None else grad.spec for grad in grads)
+    entry.backward = Backward(program, pattern, outputs, blocks, [sizes[name] for name in blocks], reads, read_results, fused)
+    return results
+
+
+def _gradient(t: Tensor, grads, memory: Memory) -> Output:
+    for number, grad in enumerate(grads):
+        if t is grad:
+            return Output(("grad", number), 0, None, False)
+    place = memory.find(t.ptr)
+    if place is None or place[0][0] not in ("block", "grad"):
+        raise Unknown("a gradient is a view of a tensor from outside")
+    return Output(place[0], place[1], t.spec, False)
+
+
+def replay_backward(node, entry: Entry, backward: Backward, grads):
+    given = []
+    for spec, grad in zip(backward.pattern, grads):
+        if spec is not None and grad.spec is not spec:  # other strides than the recorded gradient had
+            if not spec.layout.is_dense:
+                return node.recompute(grads)
+            fresh = empty_of(spec)
+            assign(fresh, grad)
+            grad = fresh
+        given.append(grad)
+    storages = [new_storage(size) for size in backward.sizes]
+    addresses = [
+        indexing._error.address, default_generator.address, *[t.ptr for t in node.external], *[storage.data for storage in node.results], node.kept.data,
+        *[0 if grad is None else grad.ptr for grad in given], *[storage.data for storage in storages],
+    ]  # fmt: skip
+    if not run(backward.program, addresses, False):
+        return node.recompute(grads)
+    memory = dict(zip(backward.blocks, storages))
+    memory.update(zip(entry.result_blocks, node.results))
+    results = []
+    for o in backward.results:
+        if o is None:
+            results.append(None)
+        elif o.region[0] == "grad":
+            grad = given[o.region[1]]
+            results.append(grad if o.spec is None else wrap(o.spec, grad.mem, grad.ptr + o.offset))
+        elif o.region in memory:
+            results.append(wrap(o.spec, memory[o.region], memory[o.region].data + o.offset))
+        else:  # a window of what the forward pass kept
+            results.append(wrap(o.spec, node.kept, node.kept.data + entry.kept_places[o.region] + o.offset))
+    return tuple(results)

@@ -1,0 +1,129 @@
+"""What a compiled call gives and touches beside its programs: how its result is put together, the memory it writes, the generator's state, hooks in its graph.
+
+Choosing and recording is function.py's, gradients are gradients.py's.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..kernels.native import move_bytes, new_storage
+from ..ops import indexing
+from ..ops.generator import default_generator
+from ..tensor import Spec, Tensor
+from .program import Memory, Program
+
+
+class Output(NamedTuple):
+    """A tensor that a call returns: a window of a region, or (spec None) the external tensor `region` itself."""
+
+    region: tuple
+    offset: int
+    spec: Spec | None
+    tracked: bool
+    inference: bool = False
+
+
+class Place(NamedTuple):
+    number: int
+
+
+class Built(NamedTuple):
+    kind: type
+    items: list
+
+
+def tensors_of(value, found: list) -> None:
+    """The tensors of a result, in the order in which `describe` meets them."""
+    if isinstance(value, Tensor):
+        if not any(t is value for t in found):
+            found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            tensors_of(item, found)
+    elif isinstance(value, dict):
+        for item in value.values():
+            tensors_of(item, found)
+
+
+def rebuilt(shape, tensors):
+    if type(shape) is Place:
+        return tensors[shape.number]
+    if type(shape) is Built:
+        if shape.kind is dict:
+            return {key: rebuilt(item, tensors) for key, item in shape.items}
+        items = [rebuilt(item, tensors) for item in shape.items]
+        return shape.kind(*items) if hasattr(shape.kind, "_fields") else shape.kind(items)
+    return shape
+
+
+# ---- memory and the generator ----------------------------------------------------------------------------------------------------
+
+
+def add_blocks(memory: Memory, blocks, start: int) -> dict[tuple, int]:
+    """Names the blocks; their sizes by name."""
+    sizes = {}
+    for number, block in enumerate(blocks, start):
+        memory.add(block.data, block.nbytes, ("block", number))
+        sizes["block", number] = block.nbytes
+    return sizes
+
+
+def copied(address: int, nbytes: int):
+    storage = new_storage(nbytes)
+    move_bytes(storage.data, address, nbytes)
+    return storage
+
+
+def put_back(external, contents) -> None:
+    for place, storage, nbytes in contents:
+        move_bytes(external[place].ptr, storage.data, nbytes)
+
+
+def random_state():
+    with default_generator.lock:
+        return copied(default_generator.state(), default_generator._memory.nbytes)
+
+
+def set_random_state(state) -> None:
+    with default_generator.lock:
+        move_bytes(default_generator.state(), state.data, state.nbytes)
+
+
+def share_memory(external, spans) -> bool:
+    """Whether two of the tensors have memory in common, of one storage or of two over the same bytes. spans: how many bytes each has."""
+    end = 0
+    for start, span in sorted([(t.ptr, span) for t, span in zip(external, spans) if span]):
+        if start < end:
+            return True
+        end = start + span
+    return False
+
+
+def hooked(found, external) -> bool:
+    """Whether a hook of Python's sits inside the graph that leads from what the call was given to its results."""
+    seen = {id(t._node) for t in external}
+    queue = [t._node for t in found]
+    while queue:
+        node = queue.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        hooks = node.hooks
+        if hooks is not None and (hooks.pre or hooks.post or hooks.retain or any(hooks.tensors.values())):
+            return True
+        queue += [edge[0] for edge in node.edges if edge is not None]
+    return False
+
+
+def run(program: Program, addresses: list[int], random: bool) -> bool:
+    """Runs a program; False where a kernel met bad input."""
+    if random:
+        with default_generator.lock:
+            fine = program.run(*addresses)
+    else:
+        fine = program.run(*addresses)
+    words = indexing._error.words
+    if words[0]:
+        words[0] = words[1] = 0
+        return False
+    return fine
