@@ -5,6 +5,7 @@ times a vector, or a few of them, is the same with B transposed. Nothing is pack
 """
 from __future__ import annotations
 
+from . import jit
 from .gemm_ir import batch_offsets, epilogue, scalar_slots
 from .gemm_pack import Kind, masked_load
 from .gemm_text import SIZES, TYPES, Function, is_float, mangled, module, vector
@@ -37,7 +38,7 @@ def put(f: Function, kind: Kind, value: str, row, column) -> None:
 
 
 def dot(kind: Kind, attributes: str) -> Function:
-    """Columns of B are contiguous along k, `ld` apart. Four columns at a time share the loads of X, two rows of X those of B."""
+    """Columns of B are contiguous along k, `ld` apart. Four columns at a time share the loads of X, up to four rows of X those of B."""
     t, acc, memory = kind.tile, kind.acc, TYPES[kind.b][0]
     w = t.width
     wide = vector(acc, w)
@@ -84,19 +85,20 @@ def dot(kind: Kind, attributes: str) -> Function:
                         f.store(acc, f.fma(acc, 1, b, f.load(acc, f.at(acc, base_x[r], k)), f.load(acc, total), t.fused), total)
                 put(f, kind, f.load(acc, total), f.add(m0, r), f.add(n0, c))
 
-    pairs = f.mul(f.div("%m", 2), 2)
+    def all_rows(n0, columns, heights, chains):
+        first = 0
+        for rows in heights:  # as many rows at a time as registers hold sums of, then the rest
+            last = f.add(first, f.mul(f.div(f.sub("%m", first), rows), rows))
+            with f.loop(first, last, rows) as m0:
+                block(m0, rows, n0, columns, chains if rows == 1 else 1)
+            first = last
 
-    def all_rows(n0, columns, chains):
-        with f.loop(0, pairs, 2) as m0:
-            block(m0, 2, n0, columns, 1)
-        with f.loop(pairs, "%m") as m0:
-            block(m0, 1, n0, columns, chains)
-
+    many = t.masks or jit.host().arch == "aarch64"  # 32 registers
     fours = f.mul(f.div("%n", 4), 4)
     with f.loop(0, fours, 4) as n0:
-        all_rows(n0, 4, 2)
+        all_rows(n0, 4, (4, 2, 1) if many else (2, 1), 2)
     with f.loop(fours, "%n") as n0:
-        all_rows(n0, 1, 4)
+        all_rows(n0, 1, (2, 1), 4)
     return f
 
 
