@@ -377,3 +377,27 @@ def test_hooks_of_what_a_call_is_given_run_once():
         assert leaf.grad.tolist() == [6 * scale] * 2 and x.grad.tolist() == [2 * scale] * 2
         assert w.grad.tolist() == [6 * min(count, 4) + 12 * (count == 5)] * 2
         assert sorted(calls) == ["post"] * count + ["w"] * count + ["x"] * count
+
+
+def test_marks_on_tensors_and_variables_of_threads():
+    import contextvars
+    import threading
+
+    known, variable, local = torch.ones(1), contextvars.ContextVar("factor", default=2), threading.local()
+    known.factor = local.factor = 2
+    f = [torch.compile(g) for g in (lambda x: x * known.factor, lambda x: x * x.factor, lambda x: x * variable.get(), lambda x: x * local.factor)]
+    x = torch.ones(1)
+    x.factor = 2
+    assert [g(x).item() for g in f] == [g(x).item() for g in f] == [2] * 4
+    known.factor = x.factor = 5
+    variable.set(5)
+    found = []
+
+    def other():
+        local.factor = 5
+        found.append(f[3](x).item())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert [g(x).item() for g in f[:3]] == [5] * 3 and found == [5]

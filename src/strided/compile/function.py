@@ -24,7 +24,7 @@ from ..ops.generator import default_generator
 from ..tensor import Tensor, wrap
 from .fuse import fuse
 from .gradients import Backward, CompiledFunctionBackward0, First
-from .guards import SIMPLE, Snapshot
+from .guards import SIMPLE, Snapshot, marks_of
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
 from .results import Built, Output, Place, add_blocks, copied, hooked, put_back, random_state, rebuilt, run, set_random_state, share_memory, tensors_of
@@ -101,8 +101,11 @@ class Compiled:
 
     def _record(self, key, args, kwargs, leaves, objects):
         snapshot = Snapshot(self.function, *objects)
-        if snapshot.reason is not None:
-            return self._give_up(key, snapshot.reason, args, kwargs)
+        reason = snapshot.reason
+        if reason is None and any(name in snapshot.names for t in leaves for name in marks_of(t)):
+            reason = "it reads an attribute that was given to a tensor"
+        if reason is not None:
+            return self._give_up(key, reason, args, kwargs)
         entry = Entry(snapshot, len(leaves))
         result, reason = entry.record(self.function, args, kwargs, leaves)
         if reason is not None:

@@ -10,11 +10,13 @@ Functions of this package and of the standard library are taken for granted: who
 from __future__ import annotations
 
 import builtins
+import contextvars
 import functools
 import io
 import math
 import random
 import sys
+import threading
 import types
 from collections import deque
 
@@ -33,6 +35,7 @@ _UNSTEADY = {"random", "time", "datetime", "secrets", "uuid", "numpy.random"}  #
 _LIMIT = 20_000  # objects; a program that reaches more is not worth guarding
 _PACKAGE = __name__.partition(".")[0]
 _MISSING = object()
+_OF_TENSORS = {"spec", "mem", "ptr"}
 # Tables of a module that its forward pass does not read.
 _BESIDE = {
     "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_non_persistent_buffers_set",
@@ -58,10 +61,15 @@ def _unsteady(name) -> bool:
     return isinstance(name, str) and any(name == u or name.startswith(u + ".") for u in _UNSTEADY)
 
 
+def marks_of(t: Tensor) -> list[str]:
+    """Names of the attributes that a user gave a tensor."""
+    return [name for name in t.__dict__ if name[0] != "_" and name not in _OF_TENSORS]
+
+
 class Snapshot:
     """The state of what `roots` reach. `holds()` says whether it is unchanged; `tensors` are those found, in order; `reason` why it cannot be watched.
 
-    `reads_grad`: whether its code may look at a tensor's `.grad`.
+    `names`: of globals and attributes in its code. `reads_grad`: whether its code may look at a tensor's `.grad`.
     """
 
     def __init__(self, *roots):
@@ -86,6 +94,7 @@ class Snapshot:
             if len(self._seen) > _LIMIT:
                 self.reason = f"it reaches more than {_LIMIT} objects"
         self.reads_grad = "grad" in self._names
+        self.names = frozenset(self._names)
         del self._queue, self._codes, self._looked, self._spaces, self._names
 
     def holds(self) -> bool:
@@ -154,6 +163,8 @@ class Snapshot:
         elif isinstance(value, Tensor):
             self.tensors.append(value)
             self.states.append((value.spec, value._tracked, value._grad is not None))
+            for name in marks_of(value):
+                self._entry(value.__dict__, name, value.__dict__[name])
         elif isinstance(value, types.FunctionType):
             self._function(value)
         elif isinstance(getattr(kind, "original", None), property) and kind.__module__.partition(".")[0] == _PACKAGE:  # a compiled function inside: its own recordings do not matter here
@@ -184,6 +195,8 @@ class Snapshot:
         elif isinstance(value, Generator):
             if value is not default_generator:
                 self.reason = "it draws from a generator of its own"
+        elif isinstance(value, (threading.local, contextvars.ContextVar)):
+            self.reason = "it uses a variable that every thread or context has for itself"
         elif isinstance(value, io.IOBase):
             self.reason = "it uses a file"
         elif hasattr(kind, "__next__"):
