@@ -488,3 +488,39 @@ def test_operators_of_other_types():
         st.exp([1.0])
     assert (x == "one") is False and (x + np.float32(2)).tolist() == [3.0, 3.0]
     assert abs(-x).tolist() == [1.0, 1.0] and (+x).tolist() == [1.0, 1.0] and (5 // st.tensor([2])).tolist() == [2] and (5 % st.tensor([3])).tolist() == [2]
+
+
+def test_two_numbers_are_a_tensor_where_pytorch_computes_with_them():
+    assert st.add(1, 2).dtype is st.int64 and st.add(1, 2).item() == 3 and st.add(True, True).dtype is st.bool
+    assert st.sub(1, 2.5).dtype is st.float32 and st.mul(2, 1j).dtype is st.complex64
+    assert st.div(1, 4).item() == 0.25 and st.floor_divide(7, 2).item() == 3 and st.add(1, 2, alpha=2).item() == 5 and st.div(7, 2, rounding_mode="trunc").item() == 3
+
+
+def test_bounds_are_nodes_of_their_own():
+    x = st.tensor([1.0, 3.0], requires_grad=True)
+    bound = st.zeros(2)
+    found = [y.grad_fn.name() for y in (x.clamp_min(0), x.clamp_min(bound), x.clamp_max(0), x.clamp_max(bound), x.clamp(0), x.clamp(bound))]
+    assert found == ["ClampMinBackward0", "ClampMinBackward1", "ClampMaxBackward0", "ClampMaxBackward1", "ClampBackward1", "ClampBackward0"]
+    x.clamp_min(2).sum().backward()
+    assert x.grad.tolist() == [0, 1]
+
+
+def test_numbers_beside_small_floats_are_rounded_before_they_are_compared():
+    x = st.tensor([4.0, 0.5, 2.0])
+    assert (x.to(st.float8_e8m0fnu) == 2.5).tolist() == [False, False, True]
+    assert (x.to(st.float8_e4m3fn) != 2.03).tolist() == [True, True, False]
+
+
+def test_fills_of_expanded_tensors_warn():
+    first, some = st.tensor([0, 1]), st.tensor([True, False, True])
+    for name, write in {
+        "masked_fill_": lambda x: x.masked_fill_(some, 2.0),
+        "index_fill_": lambda x: x.index_fill_(0, first, 2.0),
+        "index_put_": lambda x: x.index_put_((first,), st.tensor(1.0), accumulate=True),
+    }.items():
+        with pytest.warns(UserWarning, match=f"^Use of {name} on expanded tensors is deprecated"):
+            assert write(st.zeros(1).expand(3)).tolist() == [2, 2, 2]
+    base = st.zeros(2, 1)
+    with pytest.warns(UserWarning):
+        base.expand(2, 3)[st.tensor([[False, False, True], [False, False, False]])] = 5.0
+    assert base.tolist() == [[5], [0]]

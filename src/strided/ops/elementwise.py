@@ -5,6 +5,7 @@ derivatives of operators are such objects too, made from the expression graph wh
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -69,7 +70,7 @@ class Pointwise(ComplexTwins):
         self.gradient: Callable[..., Any] | None = None  # an expression over (g, *operands, result) an operand, where the derived one is not wanted
         self.node_class = node_class(node) if node else None
         self.entry: Entry | None = None  # what the lens is told of a derivative, which has no entry in the table
-        self.rounds = False  # numbers and wider 0-d operands round to a 16-bit common dtype before they are computed with
+        self.rounds = False  # numbers and wider 0-d operands round to a 16-bit common dtype (for comparisons, an 8-bit one, too) before they are computed with
         self.begin_as_real()
 
     # ---- planning -----------------------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ class Pointwise(ComplexTwins):
         expr, split = self.expr, ()
         if common.is_complex:
             expr, split = self._with_complex(operands, common, ins, compute)
-        if self.rounds and common.is_floating_point and common.itemsize == 2:
+        if self.rounds and common.is_floating_point and (common.itemsize == 2 or common.bits == 8 and self.kind == "compare"):
             wider = [i for i, o in enumerate(operands) if not isinstance(o, Tensor) or o.dtype is not common]
             expr = _substitute_params(expr, {i: E.cast(E.param(i), common) for i in wider})
             compute = [None if i in wider else c for i, c in enumerate(compute)]
@@ -137,6 +138,8 @@ class Pointwise(ComplexTwins):
         plan = self.plans.get(kinds)
         if plan is None:
             operands = tuple([_number(o) for o in operands])
+            if not any(isinstance(o, Tensor) for o in operands):
+                operands = signatures.numbers_alone(self.name, operands)
             twin = self.for_operands(operands)
             kinds = tuple([o.spec if isinstance(o, Tensor) else type(o) for o in operands])
             if twin is not self:
@@ -356,13 +359,31 @@ def _number(value):
     raise TypeError(f"expected a tensor or a number, but got {type(value).__name__}")
 
 
+def shared_dims(x: Tensor) -> list[int]:
+    """The dimensions of x along which several elements share a place (it was expanded there)."""
+    return [] if x.spec.layout.is_dense else [d for d, (size, stride) in enumerate(zip(x.shape, x.stride())) if stride == 0 and size > 1]
+
+
 def check_overlap(x: Tensor) -> None:
     """Raises where several elements of x share a place (an expanded tensor cannot be written)."""
-    if not x.spec.layout.is_dense and any(stride == 0 and size > 1 for size, stride in zip(x.shape, x.stride())):
+    if shared_dims(x):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation."
             f"\n  shape {list(x.shape)}, strides {list(x.stride())}: a stride of 0 repeats one element (expand). Write to x.clone()."
         )
+
+
+def warn_of_overlap(name: str, x: Tensor) -> list[int]:
+    """`check_overlap` of the few operators that PyTorch lets write into expanded tensors: a warning. Gives the expanded dimensions."""
+    shared = shared_dims(x)
+    if shared:
+        warnings.warn(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also applies to advanced "
+            f"indexing e.g. {'tensor[indices] = tensor' if name == 'index_put_' else 'tensor[mask] = scalar'}",
+            UserWarning,
+            stacklevel=5,
+        )
+    return shared
 
 
 # ---- copies without history ---------------------------------------------------------------------------------------------------------------------
@@ -642,4 +663,4 @@ def _inplace(op: Pointwise, entry: Entry):
     TABLE[name] = inner
 
 
-__all__ = ["Pointwise", "assign", "check_overlap", "fit", "pointwise", "self_copy", "sum_to", "with_flops", "wrap"]
+__all__ = ["Pointwise", "assign", "check_overlap", "fit", "pointwise", "self_copy", "shared_dims", "sum_to", "warn_of_overlap", "with_flops", "wrap"]

@@ -15,7 +15,8 @@ from ..layout import Layout
 from ..tensor import Tensor, wrap
 from . import indexing
 from .create import as_tensor, scalar_tensor, tensor
-from .elementwise import assign, check_overlap, self_copy, sum_to
+from .elementwise import assign, check_overlap, self_copy, sum_to, warn_of_overlap
+from .folding import plain
 from .item_windows import basic, integer_bound, noted, plan_of_key
 from .masks import masked_scatter
 from .packed import call_unpacked
@@ -280,10 +281,18 @@ def _index_put(x, dims, indices, values, accumulate):
 def _index_put_into(x, dims, indices, values, accumulate):
     """The same in place."""
     check_inplace(x, values)
-    check_overlap(x)
+    shared = warn_of_overlap("index_put_", x)
     if values.mem is x.mem:
         values = self_copy(values)
-    _write(x, dims, indices, values, accumulate)
+    if shared and accumulate:  # every element of a shared place takes its share; a kernel's parts would lose some
+        added = TABLE["zeros"].call(x.shape, dtype=x.dtype, device=x.device)
+        _write(added, dims, indices, values, True)
+        window = plain(x)
+        for d in shared:
+            window = TABLE["narrow"].call(window, d, 0, 1)
+        assign(window, window + TABLE["to"].call(TABLE["sum"].call(added, shared, True), x.dtype))
+    else:
+        _write(x, dims, indices, values, accumulate)
     x.mem.version += 1
     if tracking(x, values):
         record_inplace(IndexPutBackward0, (x, values), x, indices, dims=dims, accumulate=accumulate, value_shape=values.shape)

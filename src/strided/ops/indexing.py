@@ -102,7 +102,7 @@ def get(x: Tensor, dims: tuple[int, ...], indices: tuple[Tensor, ...], describe=
     if desc is None:
         out = empty(spec.shape, spec.dtype, spec.device)
         if describe is not None and not spec.is_meta:
-            _check_all(indices, extents, describe, wrap_negative)
+            check_all(indices, extents, describe, wrap_negative)
         return out  # x[index] that reads nothing does not look at its indices, as in PyTorch
     memory = new_storage(spec.nbytes)
     run_checked(desc, describe or out_of_bounds(extents, dims), memory.data, x.ptr, *[i.ptr for i in indices])
@@ -131,7 +131,7 @@ def put(op: str, x: Tensor, dims: tuple[int, ...], indices: tuple[Tensor, ...], 
     if desc is None and describe is None:
         return
     describe = describe or out_of_bounds(extents, dims)
-    _check_all(indices, extents, describe, wrap_negative)
+    check_all(indices, extents, describe, wrap_negative)
     if desc is not None:
         run_checked(desc, describe, x.ptr, values.ptr, *[i.ptr for i in indices])
 
@@ -153,7 +153,7 @@ def check_fits(x, dims, indices, values, named=True) -> tuple[Walk, Layout]:
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(walk.shape)}") from None
 
 
-def _check_all(indices, extents, describe, wrap_negative) -> None:
+def check_all(indices, extents, describe, wrap_negative) -> None:
     """Raises if any index lies outside its dimension."""
     for which, (i, extent) in enumerate(zip(indices, extents)):
         if i.spec.numel == 0:
@@ -180,7 +180,7 @@ def along(op: str, x: Tensor, dim: int, index: Tensor, other: Tensor, describe) 
     if op == "get":
         run_checked(desc, describe, other.ptr, x.ptr, index.ptr)
     else:
-        _check_all((index,), (x.shape[dim] if x.ndim else 1,), describe, False)
+        check_all((index,), (x.shape[dim] if x.ndim else 1,), describe, False)
         run_checked(desc, describe, x.ptr, other.ptr, index.ptr)
 
 

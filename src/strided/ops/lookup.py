@@ -139,7 +139,7 @@ def _put(x, index, source, accumulate):
     if source.dtype is not x.dtype:
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {x.dtype.scalar_name} and source.dtype = {source.dtype.scalar_name}")
     if index.numel() != source.numel():
-        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, index.numel() = {index.numel()}")
+        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, index.numel() = {index.numel()}")
     flat = TABLE["reshape"].call(plain(source), index.shape)
     if flat.mem is x.mem:
         flat = self_copy(flat)

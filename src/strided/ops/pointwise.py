@@ -12,7 +12,7 @@ from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..kernels import expr as E
 from ..tensor import Tensor
 from . import signatures
-from .elementwise import Pointwise, pointwise, with_flops
+from .elementwise import Pointwise, pointwise, warn_of_overlap, with_flops
 from .table import TABLE, Entry, operator
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------------
@@ -169,6 +169,8 @@ _masked_fill.gradient = lambda i: (lambda g, x, m, v, r: E.where(m, 0.0, g), Non
 _clamp = Pointwise("clamp", lambda x, low, high: E.clamp(x, low, high), 3, node="Clamp")
 _clamp_min = Pointwise("clamp", lambda x, low: E.clamp(x, low, None), 2, node="Clamp")
 _clamp_max = Pointwise("clamp", lambda x, high: E.clamp(x, None, high), 2, node="Clamp")
+_at_least = Pointwise("clamp_min", lambda x, low: E.clamp(x, low, None), 2, node="ClampMin")
+_at_most = Pointwise("clamp_max", lambda x, high: E.clamp(x, None, high), 2, node="ClampMax")
 _lerp = Pointwise("lerp", lambda a, b, w: E.where(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)), 3, node="Lerp")
 _lerp.flops = 3  # subtract, multiply, add: of the two forms one is taken
 _lerp.gradient = lambda i: (lambda g, a, b, w, r: g * (1 - w), lambda g, a, b, w, r: g * w, lambda g, a, b, w, r: g * (b - a))[i]
@@ -455,7 +457,16 @@ def masked_fill(input, mask, value):
 @operator("masked_fill_", function=False)
 def masked_fill_(input, mask, value):
     """In-place form of `masked_fill`: the mask broadcasts to the input."""
-    return _Select.masked_fill.into(input, _mask(mask), _fill_value(input, value))
+    mask, value = _mask(mask), _fill_value(input, value)
+    shared = warn_of_overlap("masked_fill_", input)
+    if shared:  # a shared place is filled if the mask holds for any of its elements
+        mask = TABLE["any"].call(TABLE["expand"].call(mask, input.shape), shared, True)
+        window = input
+        for d in shared:
+            window = TABLE["narrow"].call(window, d, 0, 1)
+        _Select.masked_fill.into(window, mask, value)
+        return input
+    return _Select.masked_fill.into(input, mask, value)
 
 
 def _mask(mask):
@@ -508,13 +519,13 @@ def clamp_(input, min=None, max=None):
 @operator("clamp_min", inplace=True)
 def clamp_min(input, min):
     """input, raised to at least `min`."""
-    return _clamp_min(input, *_as_operands(min))
+    return _at_least(input, *_as_operands(min))
 
 
 @operator("clamp_max", inplace=True)
 def clamp_max(input, max):
     """input, lowered to at most `max`."""
-    return _clamp_max(input, *_as_operands(max))
+    return _at_most(input, *_as_operands(max))
 
 
 def _c_name(dtype) -> str:
@@ -530,6 +541,9 @@ def lerp(input, end, weight):
     for name, given in (("end", end), ("weight", weight)):
         if isinstance(given, Tensor) and given.dtype is not input.dtype and not (name == "weight" and not given.ndim):
             raise RuntimeError(f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype {_c_name(given.dtype)}\n  Convert it: .to({input.dtype}).")
+    if input.dtype.kind in ("int", "uint", "bool"):
+        kernel = "tensor" if isinstance(weight, Tensor) and weight.ndim else "scalar"
+        raise NotImplementedError(f"\"lerp_kernel_{kernel}\" not implemented for '{input.dtype.scalar_name}': what lies between two integers is no integer, convert them with .float()")
     return _lerp(input, end, *_as_operands(weight))
 
 

@@ -113,6 +113,8 @@ def _tensors(kinds) -> list[bool]:
 SIGNATURES: dict[str, Callable[[Any], int]] = {
     "PowBackward0": lambda kinds: {(True, True): 1, (False, True): 2}.get(tuple(_tensors(kinds)), 0),
     "ClampBackward0": lambda kinds: 0 if sum(_tensors(kinds)) > 1 else 1,
+    "ClampMinBackward0": lambda kinds: sum(_tensors(kinds)) - 1,
+    "ClampMaxBackward0": lambda kinds: sum(_tensors(kinds)) - 1,
 }
 
 

@@ -9,7 +9,7 @@ from ..autograd import backward, check_inplace, record, record_inplace, tracking
 from ..layout import broadcast_shapes, wrap_dim
 from ..tensor import Tensor, empty
 from . import indexing
-from .elementwise import check_overlap, self_copy
+from .elementwise import check_overlap, self_copy, warn_of_overlap
 from .folding import plain
 from .table import TABLE, operator
 
@@ -26,6 +26,11 @@ def _check_index(name, index):
 
 def _ndim(t):
     return t.ndim or 1
+
+
+def _sizes(t):
+    """The shape; of a 0-d tensor that of one element."""
+    return t.shape or (1,)
 
 
 # ---- gather ----------------------------------------------------------------------------------------------------------------------
@@ -101,11 +106,17 @@ def _check_scatter(name, x, dim, index, src):
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if _ndim(index) != _ndim(x):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    if isinstance(src, Tensor) and _ndim(index) != _ndim(src):
-        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    large = any(index.shape[d] > x.shape[d] for d in range(min(x.ndim, index.ndim)) if d != dim)
-    small = isinstance(src, Tensor) and any(index.shape[d] > src.shape[d] for d in range(min(src.ndim, index.ndim)))
-    if large or small:
+    sizes, own = _sizes(index), _sizes(x)
+    wrong = any(sizes[d] > own[d] for d in range(len(own)) if d != dim)
+    if isinstance(src, Tensor):
+        given = _sizes(src)
+        for d in range(len(own)):
+            if not wrong and src.ndim and d >= src.ndim:
+                raise IndexError(f"Dimension out of range (expected to be in range of [-{src.ndim}, {src.ndim - 1}], but got {d})")
+            wrong = wrong or sizes[d] > (given[d] if src.ndim else 1)
+        if _ndim(index) != _ndim(src):
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    if wrong:
         text = f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {dim}"
         raise RuntimeError(text + (f" and to be no larger size than src {list(src.shape)}" if isinstance(src, Tensor) else ""))
     return dim
@@ -313,9 +324,11 @@ def index_select(input, dim, index):
     dim = wrap_dim(dim, input.ndim)
     index = _vector("index_select", index)
     if input.ndim == 0:
+        if index.numel() != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
         return TABLE["reshape"].call(index_select(TABLE["reshape"].call(input, (1,)), 0, index), ())
     def outside(which, bad):
-        if dim == 1 or not input.numel():  # a path of its own in PyTorch
+        if dim == 1 or input.ndim > 1 and not input.numel():  # a path of its own in PyTorch
             return RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={input.shape[dim]}")
         return IndexError("index out of range in self")
 
@@ -333,16 +346,51 @@ def IndexSelectBackward0(node, g):
 
 
 def _check_rows(name, x, dim, index, source):
+    """index_add and index_reduce: (dim, index as a vector), or the error for what does not fit, in PyTorch's order."""
     dim = wrap_dim(dim, x.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"{name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.scalar_name} and size: {list(index.shape)}")
     index = _vector(name, index)
     if source.dtype is not x.dtype:
         raise RuntimeError(f"{name}_(): self ({x.dtype.scalar_name}) and source ({source.dtype.scalar_name}) must have the same scalar type")
-    count = source.shape[dim] if source.ndim else 1
+    if dim and dim >= source.ndim:
+        raise RuntimeError(f"{name}_(): Indexing dim {dim} is out of bounds of the source tensor with dim {source.ndim}")
+    if not source.ndim and index.numel() != 1:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions\n  A 0-d source goes with one index, but there are {index.numel()}.")
+    count = _sizes(source)[dim]
     if index.numel() != count:
         raise RuntimeError(f"{name}_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for dim: {dim}")
-    rest_x, rest_s = (tuple(n for d, n in enumerate(t.shape) if d != dim) for t in (x, source))
-    if rest_x != rest_s and source.ndim:
+    if x.ndim != source.ndim or _without(x.shape, dim) != _without(source.shape, dim):
         raise RuntimeError(f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
+    return dim, index
+
+
+def _without(shape, dim):
+    return (*shape[:dim], *shape[dim + 1 :])
+
+
+def _check_copy(x, dim, index, source):
+    """index_copy: the same, by rules of its own for 0-d tensors."""
+    dim, count = wrap_dim(dim, x.ndim), index.numel()
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 0 or 1 (got {index.ndim})")
+    if not source.ndim and count != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
+    if source.ndim and x.ndim and source.ndim != x.ndim:
+        raise IndexError(
+            f"index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality ({source.ndim}), destination dimensionality ({x.ndim})"
+        )
+    index = _vector("index_copy", index)
+    if source.dtype is not x.dtype:
+        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {x.dtype.scalar_name} and (source) {source.dtype.scalar_name}")
+    own, given = _without(x.shape, dim), _without(source.shape, dim)
+    if own != given:
+        raise RuntimeError(
+            f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {' '.join(map(str, own))} at dimension {dim} "
+            f"and source slice shape: {' '.join(map(str, given))} at dimension 0."
+        )
+    if source.ndim and source.shape[dim] != count:
+        raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({source.shape[dim]})")
     return dim, index
 
 
@@ -350,7 +398,7 @@ def _put_rows(t, dim, index, source, op, describe):
     check_overlap(t)
     if t.ndim == 0:
         t = TABLE["reshape"].call(plain(t), (1,))
-        source = TABLE["reshape"].call(source, (1,))
+        source = TABLE["reshape"].call(source, (-1,))
     if source.mem is t.mem:
         source = self_copy(source)
     indexing.put(op, t, (dim,), (index,), source, describe, wrap_negative=False)
@@ -369,7 +417,8 @@ def _index_add(x, dim, index, source, *, alpha=1):
     """A copy of input with `alpha * source` added to the entries of `dim` that `index` names, several times where named several times."""
     dim, index = _check_rows("index_add", x, dim, index, source)
     scaled = plain(source) if alpha == 1 else plain(source) * alpha
-    return lambda t: _put_rows(t, dim, index, scaled, "add", _bounds(x, dim)), (source,), (index,), {"dim": dim, "alpha": alpha}
+    describe = _bounds(x, dim) if x.ndim > 1 else lambda _, bad: IndexError(f"index out of range in self: {bad} of {x.numel()}")
+    return lambda t: _put_rows(t, dim, index, scaled, "add", describe), (source,), (index,), {"dim": dim, "alpha": alpha}
 
 
 index_add, index_add_ = _in_two_forms("index_add", IndexAddBackward0, _index_add)
@@ -384,7 +433,7 @@ def IndexCopyBackward0(node, g):
 
 def _index_copy(x, dim, index, source):
     """A copy of input with the entries of `dim` that `index` names replaced by those of source."""
-    dim, index = _check_rows("index_copy", x, dim, index, source)
+    dim, index = _check_copy(x, dim, index, source)
     size = x.shape[dim] if x.ndim else 1
     describe = lambda _, bad: IndexError(f"index_copy_(): index {bad} is out of bounds for dimension {dim} with size {size}")
     return lambda t: _put_rows(t, dim, index, source, "set", describe), (source,), (index,), {"dim": dim}
@@ -402,16 +451,19 @@ def IndexFillBackward0(node, g):
 
 def _index_fill(x, dim, index, value):
     """A copy of input with the entries of `dim` that `index` names filled with a number (or 0-d tensor). Negative indices count from the end."""
-    dim, index = wrap_dim(dim, x.ndim), _vector("index_fill", index)
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    dim = wrap_dim(dim, x.ndim)
+    if index.ndim > 1:
+        raise RuntimeError(f"Index has to be a vector/scalar\n  It has {index.ndim} dimensions.")
+    index = _vector("index_fill", index)
     if isinstance(value, Tensor):
-        if value.ndim:
-            raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
         one = TABLE["to"].call(plain(value), x.dtype)
     else:
         one = TABLE["full"].call((), value, dtype=x.dtype, device=x.device)
 
     def write(t):
-        check_overlap(t)
+        warn_of_overlap("index_fill_", t)
         if t.ndim == 0:
             if index.numel():
                 TABLE["copy_"].call(plain(t), one)
@@ -427,12 +479,14 @@ index_fill, index_fill_ = _in_two_forms("index_fill", IndexFillBackward0, _index
 # ---- index_reduce ----------------------------------------------------------------------------------------------------------------
 
 
-def _spread(dim, index, source):
+def _spread(x, dim, index, source):
     """A 1-d index as one of source's shape, for scatter_reduce."""
-    index = _vector("index_reduce", index)
+    dim, index = _check_rows("index_reduce", x, dim, index, source)
+    if not x.is_meta:
+        indexing.check_all((index,), (_sizes(x)[dim],), lambda _, bad: IndexError(f"index out of range in self: {bad} along dimension {dim} of {list(x.shape)}"), False)
     shape = [1] * source.ndim
     if source.ndim:
-        shape[wrap_dim(dim, source.ndim)] = -1
+        shape[dim] = -1
     index = TABLE["reshape"].call(index, shape)
     return TABLE["expand"].call(index, source.shape)
 
@@ -440,10 +494,10 @@ def _spread(dim, index, source):
 @operator("index_reduce")
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """A copy of input whose entries of `dim` that `index` names are combined with source's by "prod", "mean", "amax" or "amin"."""
-    return scatter_reduce(input, dim, _spread(dim, index, source), source, reduce, include_self=include_self)
+    return scatter_reduce(input, dim, _spread(input, dim, index, source), source, reduce, include_self=include_self)
 
 
 @operator("index_reduce_")
 def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
     """In-place form of `index_reduce`."""
-    return scatter_reduce_(input, dim, _spread(dim, index, source), source, reduce, include_self=include_self)
+    return scatter_reduce_(input, dim, _spread(input, dim, index, source), source, reduce, include_self=include_self)

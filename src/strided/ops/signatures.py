@@ -24,6 +24,20 @@ _TENSOR_FIRST = frozenset("copysign eq ne lt le gt ge fmod rsub clamp_min clamp_
 _GUARDED = "isclose ldexp nextafter igamma igammac gcd lcm complex polar rsub clamp_min clamp_max float_power".split()
 
 
+_NUMBERS = frozenset("add sub mul true_divide floor_divide div_trunc".split())  # of two numbers PyTorch makes a 0-d tensor here
+
+
+def _are_numbers(operands: tuple) -> bool:
+    return all(isinstance(o, (bool, int, float, complex)) for o in operands)
+
+
+def numbers_alone(name: str, operands: tuple) -> tuple:
+    """Operands of which none is a tensor: the first one becomes a 0-d tensor where PyTorch computes with numbers, else a TypeError."""
+    if name not in _NUMBERS or not _are_numbers(operands):
+        raise no_overload(name, operands, ("Tensor input, Tensor other", "Number self, Tensor other", "Tensor input, Number other"))
+    return TABLE["tensor"].call(operands[0]), *operands[1:]
+
+
 def check(name: str, operands: tuple) -> None:
     """Raises TypeError where an operand of the operator `name` is no tensor but must be one."""
     names = _TENSORS.get(name)
@@ -33,7 +47,7 @@ def check(name: str, operands: tuple) -> None:
                 raise TypeError(f"{name}(): argument '{argument}' (position {place}) must be Tensor, not {type(operand).__name__}\n  Make it one: torch.tensor({operand!r}).")
     elif name in _TENSOR_FIRST and not isinstance(operands[0], Tensor):
         raise no_overload(name, operands, ("Tensor input, Tensor other", "Tensor input, Number other"))
-    elif len(operands) > 1 and not any(isinstance(o, Tensor) for o in operands):
+    elif len(operands) > 1 and not any(isinstance(o, Tensor) for o in operands) and (name not in _NUMBERS or not _are_numbers(operands)):
         raise no_overload(name, operands, ("Tensor input, Tensor other", "Number self, Tensor other", "Tensor input, Number other"))
 
 
