@@ -8,14 +8,16 @@ Copies know only element sizes; what a result's shape and layout should be is th
 from __future__ import annotations
 
 from ..layout import collapse
-from . import jit, native
+from . import jit, native, turn
 from .loops import Body, walk_table
 from .lower import Lowering, Value
+from .map import STREAM
 
 PUTS = ("set", "add", "mul", "amin", "amax")
 ROW_BYTES = 32  # rows at least this long are moved as a run, shorter ones element by element
 GRAIN = 1 << 15  # elements a part should have at least
-TILE = 16
+TILE = 16  # elements of the source's run that are moved at a time where the target runs elsewhere;
+LINES = 128  # or bytes, where vectors turn them
 
 
 def _integer(itemsize: int) -> str:
@@ -382,8 +384,10 @@ def build_copy(itemsize: int, shape, target, source, *, result_bytes=0) -> bytes
         words = [n, m, to.pop(d), source.pop()]
         to.pop(), source.pop(d)
         outer = numel // (n * m) if numel else 0
-        tiles = -(-n // TILE)
-        address = jit.compile_kernel(("copy", "tile", width), lambda: _copy_tiles(width, itemsize))
+        tiles = -(-n // _tile(itemsize))
+        vector = turn.lanes(itemsize) * itemsize if itemsize in turn.TYPES else 0
+        stream = vector == 64 and result_bytes >= STREAM and not any(s % 64 for s in (*to, words[2]))
+        address = jit.compile_kernel(("copy", "tile", width, stream), lambda: _copy_tiles(width, itemsize, stream))
         words = [len(shape), outer * tiles, tiles, *words] + walk_table(shape, [to, source])
         return _pack(address, 2, words, parts, numel, result_bytes)
     run = to[-1] == source[-1] == itemsize and shape[-1] * itemsize >= ROW_BYTES
@@ -414,8 +418,8 @@ def _copy_rows(run, width, size) -> str:
     return b.text()
 
 
-def _copy_tiles(width, size) -> str:
-    """A stripe of TILE elements of the source's run at a time: its lines are read while they are in cache, the target is written in runs."""
+def _copy_tiles(width, size, stream) -> str:
+    """A stripe of the source's runs at a time: its lines are read while they are in cache, the target is written in runs."""
     b = Body()
     dims, items, tiles, n, m, to_step, source_step = (b.word(i) for i in range(7))
     low, high = b.share(items)
@@ -428,14 +432,35 @@ def _copy_tiles(width, size) -> str:
         begin = b.select(b(f"icmp slt i64 {begin}, 0"), 0, begin)
         end = b.min(b.sub(high, b.mul(row, tiles)), tiles)
         with b.loop(begin, end) as tile:
-            first = b.mul(tile, TILE)
-            last = b.min(b.add(first, TILE), n)
-            with b.loop(0, m, TILE) as j0:
-                j1 = b.min(b.add(j0, TILE), m)
-                with b.loop(first, last) as i:
-                    line, column = b.at(to, b.mul(i, to_step)), b.at(source, b.mul(i, size))
-                    access, mark = b.parallel()
-                    with b.loop(j0, j1, extra=mark) as j:
-                        value = b.load(width, b.at(column, b.mul(j, source_step)), _aligned(width, access))
-                        b.store(width, value, b.at(line, b.mul(j, size)), _aligned(width, access))
-    return b.text()
+            first = b.mul(tile, _tile(size))
+            if size in turn.TYPES:  # the last stripe is as wide as the others, if there is room
+                early = b.min(first, b.sub(n, _tile(size)))
+                first = b.select(b(f"icmp slt i64 {early}, 0"), first, early)
+            last = b.min(b.add(first, _tile(size)), n)
+            if size in turn.TYPES:
+                line, column = b.at(to, b.mul(first, to_step)), b.at(source, b.mul(first, size))
+                b.do(f"call void @turn(ptr {line}, ptr {column}, i64 {b.sub(last, first)}, i64 {m}, i64 {to_step}, i64 {source_step})")
+            else:
+                _turn_singly(b, (to, source), (first, last), m, (to_step, source_step), width, size)
+    if stream:
+        b.tail.append("!900 = !{i32 1}")
+        if jit.host().arch == "x86_64":
+            b.declare("declare void @llvm.x86.sse.sfence()")
+            b.do("call void @llvm.x86.sse.sfence()")
+    return b.text(turn.turn(size, stream) if size in turn.TYPES else "")
+
+
+def _tile(size) -> int:
+    return LINES // size if size in turn.TYPES else TILE
+
+
+def _turn_singly(b, pointers, rows, m, steps, width, size) -> None:
+    """The same for elements that no vector holds: complex128."""
+    with b.loop(0, m, TILE) as j0:
+        j1 = b.min(b.add(j0, TILE), m)
+        with b.loop(*rows) as i:
+            line, column = b.at(pointers[0], b.mul(i, steps[0])), b.at(pointers[1], b.mul(i, size))
+            access, mark = b.parallel()
+            with b.loop(j0, j1, extra=mark) as j:
+                value = b.load(width, b.at(column, b.mul(j, steps[1])), _aligned(width, access))
+                b.store(width, value, b.at(line, b.mul(j, size)), _aligned(width, access))
