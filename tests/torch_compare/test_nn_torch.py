@@ -189,7 +189,8 @@ def test_distances_and_lookups():
     index, offsets = torch.randint(0, 10, (12,)), torch.tensor([0, 3, 3, 7])
     for mode in ("sum", "mean", "max"):
         compare("embedding_bag", index, R(10, 5), offsets, mode=mode)
-        compare("embedding_bag", index, R(10, 5), offsets, mode=mode, include_last_offset=True)
+        # The last offset ends the last bag. Where it falls short of the end, PyTorch counts what lies behind it in some modes and not in others.
+        compare("embedding_bag", index, R(10, 5), torch.tensor([0, 3, 3, 12]), mode=mode, include_last_offset=True)
         compare("embedding_bag", index, R(10, 5), offsets, mode=mode, padding_idx=3)
         compare("embedding_bag", index.view(3, 4), R(10, 5), mode=mode)
     compare("embedding_bag", index, R(10, 5), offsets, mode="sum", per_sample_weights=torch.rand(12))
