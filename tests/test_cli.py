@@ -114,6 +114,10 @@ def test_folders_with_a_main(script, tmp_path):
     assert run_strided("run", tmp_path, "a")[:2] == (0, "main ['a']\n")
 
 
+def test_folders_without_a_main(tmp_path):
+    assert run_strided("run", tmp_path)[0::2] == (1, f"strided: can't find '__main__' module in {str(tmp_path)!r}\n")
+
+
 def test_a_pickle_of_main_survives(script):
     path = script("import pickle\nclass A:\n    x = 3\nprint(type(pickle.loads(pickle.dumps(A()))) is A)\n")
     assert run_strided("run", path)[1] == "True\n"

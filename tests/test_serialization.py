@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import strided as torch
+from strided.io import plain
 from strided.io.archive import ALIGNMENT, Reader, Writer
 from strided.io.rebuild import rebuild_tensor_v2, typed, untyped
 from strided.io.unpickler import check_key
@@ -199,6 +200,12 @@ def test_plain_data_beside_weights_needs_weights_only_false():
     assert found["curve"].dtype == np.int16 and found["curve"].tolist() == [[0, 1, 2], [3, 4, 5]]
     with pytest.raises(UnpicklingError, match="arrays of numbers and text"):
         round_trip(np.array([None], object), weights_only=False)
+
+
+@pytest.mark.parametrize("module", ["pathlib", "pathlib._local"])  # the second is how Python 3.13 writes them, on whatever version they are read
+@pytest.mark.parametrize("name", ["Path", "PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath"])
+def test_paths_of_every_python(module, name):
+    assert plain.names()[f"{module}.{name}"]("a", "b").parts == ("a", "b")
 
 
 def test_saving_is_whole_or_not_at_all(tmp_path):

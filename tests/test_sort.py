@@ -136,3 +136,14 @@ def test_the_one_pass_of_topk_chooses_as_the_general_kernel_does(dtype, n, k, la
     expected = sort._arranged(rows, order.TOP, k, largest)[:, :k]
     assert np.array_equal(found.indices.numpy(), expected)
     assert np.array_equal(found.values.numpy(), np.take_along_axis(rows, expected, -1), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool, torch.bfloat16])
+def test_a_median_lies_where_a_stable_sort_puts_the_middle(dtype):
+    made = torch.Generator().manual_seed(3)
+    for shape, dim in (((9,), 0), ((4, 6), 0), ((4, 6), 1), ((2, 5, 3), 1)):
+        x = torch.randint(-2, 3, shape, generator=made).to(dtype)
+        middle = (shape[dim] - 1) // 2
+        order = x.argsort(dim, stable=True).select(dim, middle)
+        for found in (x.median(dim), x.nanmedian(dim)):
+            assert found.indices.equal(order) and found.values.equal(x.gather(dim, order.unsqueeze(dim)).squeeze(dim))

@@ -59,14 +59,18 @@ _group(_GRAPH, "torch.compile needs no settings", "_dynamo _inductor.compile _in
 _group("first-class dimensions are not here", "index with positions; for the place of a value, x.tolist().index(v)", "index", "torch.Tensor.")
 _group(_GRAPH, "write if and while in Python", "cond while_loop")
 _group(_GRAPH, "sizes are plain ints: leave the call out", "sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum sym_sqrt SymInt SymFloat SymBool")
-_group("operators here are Python functions, without a registry for other languages", "use library.custom_op, or autograd.Function", "library.Library library.define library.impl library.impl_abstract library.infer_schema library.opcheck library.triton_op library.wrap_triton library.register_vmap library.register_torch_dispatch library.get_ctx")
+_group(
+    "operators here are Python functions, without a registry for other languages", "use library.custom_op, or autograd.Function",
+    """library.Library library.define library.impl library.impl_abstract library.infer_schema library.opcheck
+    library.triton_op library.wrap_triton library.register_vmap library.register_torch_dispatch library.get_ctx""",
+)  # fmt: skip
 _group("operators here have no overloads by name", "call torch.<name>, as in torch.add", "ops.aten ops.prims ops.prim")
 _group("there is no C++ core behind these tensors", "use the public function of the same purpose", "_C")
 _group("nothing is downloaded, and no downloaded code is run", "read the weights from a file, with torch.load or strided.io.safetensors", "hub")
 
 # ---- machines ------------------------------------------------------------------------------------------------------------------
 
-_group("strided computes on the CPU", "guard it with torch.cuda.is_available()", "cuda")
+_group("strided computes on the CPU", "guard it with torch.cuda.is_available()", "cuda Stream Event")
 _group("strided computes on the CPU", "guard it with torch.backends.mps.is_available()", "mps")
 _group("strided computes on the CPU", "leave it out, or write .to(device) with a device that was chosen by is_available()", "cuda xpu ipu mtia", "torch.Tensor.")
 _group("strided computes on the CPU", "guard it with torch.xpu.is_available()", "xpu")
@@ -99,6 +103,15 @@ _group(
 )  # fmt: skip
 _group("a masked tensor is two tensors", "keep the mask, and use where, masked_fill and masked_select", "masked")
 _group("recurrent cells are modules", "use nn.LSTM, nn.GRU, nn.RNN and their cells", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")
+_group("only the usual distributions are drawn from", "draw with NumPy: torch.from_numpy(numpy.random.default_rng(seed).poisson(rate.numpy()))", "poisson binomial")
+_group("nothing here is randomised", "use linalg.svd and keep the first columns", "svd_lowrank pca_lowrank")
+_group("it iterates for a few eigenvalues", "use linalg.eigh, which has all", "lobpcg")
+_group("PyTorch has deprecated it", "use nn.utils.clip_grad_norm_", "nn.utils.clip_grad_norm")
+_group(
+    "PyTorch has deprecated it", "use the function of the same name and an underscore: nn.init.xavier_uniform_",
+    """nn.init.constant nn.init.dirac nn.init.eye nn.init.kaiming_normal nn.init.kaiming_uniform nn.init.normal nn.init.orthogonal nn.init.sparse
+    nn.init.uniform nn.init.xavier_normal nn.init.xavier_uniform""",
+)  # fmt: skip
 _group("PyTorch has removed it", "use linalg.solve", "solve")
 _group("PyTorch has removed it", "use linalg.solve", "solve", "torch.Tensor.")
 _group("PyTorch has removed it", "use linalg.eigh", "symeig")

@@ -89,15 +89,15 @@ def execute(target: Target) -> ModuleType:
 
     sys.argv = [target.name, *target.args]
     sys.path[0] = os.path.abspath(target.name) if target.kind == "script" else os.getcwd()
-    if target.kind == "script":  # a folder or an archive with a __main__.py
-        names = runpy.run_path(target.name, run_name="__main__")
-    else:
-        try:
+    try:
+        if target.kind == "script":  # a folder or an archive with a __main__.py
+            names = runpy.run_path(target.name, run_name="__main__")
+        else:
             names = runpy.run_module(target.name, run_name="__main__", alter_sys=True)
-        except ImportError as error:
-            if not _raised_by(error, runpy):
-                raise
-            raise SystemExit(f"strided: {error}") from None  # there is no such module: one line, as python -m says it
+    except ImportError as error:
+        if not _raised_by(error, runpy):
+            raise
+        raise SystemExit(f"strided: {error}") from None  # there is no such module: one line, as python says it
     module = ModuleType("__main__")
     module.__dict__.update(names)
     return module

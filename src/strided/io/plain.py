@@ -101,11 +101,12 @@ def names() -> dict[str, Any]:
 
     found: dict[str, Any] = {
         "argparse.Namespace": argparse.Namespace, "types.SimpleNamespace": types.SimpleNamespace, "collections.defaultdict": _defaultdict,
-        "pathlib.PosixPath": _path, "pathlib.Path": _path, "pathlib.PurePosixPath": _path, "pathlib._local.PosixPath": _path,
-        "pathlib.WindowsPath": _windows_path, "pathlib.PureWindowsPath": _windows_path, "pathlib._local.WindowsPath": _windows_path,
+        "pathlib.PosixPath": _path, "pathlib.Path": _path, "pathlib.PurePosixPath": _path,
+        "pathlib.WindowsPath": _windows_path, "pathlib.PureWindowsPath": _windows_path,
         "datetime.datetime": datetime.datetime, "datetime.date": datetime.date, "datetime.time": datetime.time, "datetime.timedelta": datetime.timedelta,
         "datetime.timezone": datetime.timezone, "numpy.dtype": _dtype, "numpy.ndarray": numpy.ndarray,
     }  # fmt: skip
+    found.update({name.replace("pathlib.", "pathlib._local."): made for name, made in found.items() if name.startswith("pathlib.")})  # as Python 3.13 names them
     found.update({f"builtins.{factory.__name__}": factory for factory in FACTORIES})
     for core in ("core", "_core"):
         found[f"numpy.{core}.multiarray.scalar"] = _scalar

@@ -7,6 +7,9 @@ import warnings
 
 from .. import ops
 from ..autograd.modes import no_grad
+from ..refused import missing as _missing
+
+__getattr__ = _missing("torch.nn.init")
 
 _LINEAR_LIKE = {
     "linear", "identity", "sigmoid",

@@ -257,11 +257,14 @@ def _median_positions(a, axis, ignore_nan):
     """Where the lower median lies, equals in their order; with a NaN, at the first NaN unless they are ignored."""
     import numpy
 
-    order = numpy.argsort(a, axis=axis, kind="stable")
     n = a.shape[axis]
-    if a.dtype.kind != "f":
-        return numpy.take(order, [(n - 1) // 2], axis=axis)
-    nan = numpy.isnan(a).sum(axis=axis, keepdims=True)
+    if a.dtype.kind != "f" or not (nan := numpy.isnan(a).sum(axis=axis, keepdims=True)).any():
+        # Nothing is sorted: selection finds the value, and counting its place among equals.
+        rank = (n - 1) // 2
+        value = numpy.take(numpy.partition(a, rank, axis=axis), [rank], axis=axis)
+        smaller = numpy.count_nonzero(a < value, axis=axis, keepdims=True)
+        return numpy.argmax(numpy.cumsum(a == value, axis=axis) > rank - smaller, axis=axis, keepdims=True)
+    order = numpy.argsort(a, axis=axis, kind="stable")
     middle = numpy.maximum(n - nan - 1, 0) // 2 if ignore_nan else numpy.where(nan > 0, n - nan, (n - 1) // 2)
     found = numpy.take_along_axis(order, middle, axis)
     if ignore_nan and (nan == n).any():  # NaN alone: where PyTorch's selection among equals ends
