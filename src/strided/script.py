@@ -162,7 +162,9 @@ def report(error: BaseException, full_traceback: bool = False) -> int:
 
 def _explain(error: BaseException) -> None:
     """Python drops the reason that a module gives when `from torch.… import name` meets a name that it refuses: put it back."""
-    found = isinstance(error, ImportError) and re.match(r"cannot import name '(\w+)' from '(?:torch|strided)((?:\.\w+)*)'", error.msg or "")
+    if not isinstance(error, ImportError):
+        return
+    found = re.match(r"cannot import name '(\w+)' from '(?:torch|strided)((?:\.\w+)*)'", error.msg or "")
     if found:
         from .refused import why
 
