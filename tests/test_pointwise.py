@@ -511,6 +511,20 @@ def test_numbers_beside_small_floats_are_rounded_before_they_are_compared():
     assert (x.to(st.float8_e4m3fn) != 2.03).tolist() == [True, True, False]
 
 
+def test_refusals_in_pytorchs_order():
+    x, big = st.zeros(2, 0, 3), st.tensor([1], dtype=st.uint16)
+    for call, kind in (
+        (lambda: st.maximum(st.ones(2), 1j), TypeError), (lambda: st.fmod(1j, st.ones(2).to(st.float8_e5m2)), TypeError), (lambda: big << st.tensor([1j]), RuntimeError),
+        (lambda: st.relu(st.tensor([True])), RuntimeError), (lambda: x.var([-2, -2, 4]), RuntimeError), (lambda: x.sum([-2, -2, 4]), IndexError),
+        (lambda: x.permute(0, 0, 4), RuntimeError), (lambda: x.amax([-2, -2]), IndexError),
+    ):  # fmt: skip
+        with pytest.raises(kind) as caught:
+            call()
+        assert type(caught.value) is kind
+    out = st.zeros(1).expand(4)
+    assert st.sum(st.ones(2, 2), 0, out=out).tolist() == [2, 2] and out.tolist() == [2, 2]  # of another shape: given memory of its own
+
+
 def test_fills_of_expanded_tensors_warn():
     first, some = st.tensor([0, 1]), st.tensor([True, False, True])
     for name, write in {

@@ -119,9 +119,13 @@ class Layout:
                 "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions "
                 f"i.e. input.dim() = {self.ndim} is not equal to len(dims) = {len(dims)}"
             )
-        dims = [wrap_dim(d, self.ndim) for d in dims]
-        if len(set(dims)) != len(dims):
-            raise RuntimeError("permute(): duplicate dims are not allowed.")
+        found: list[int] = []
+        for dim in dims:
+            d = wrap_dim(dim, self.ndim)
+            if d in found:
+                raise RuntimeError("permute(): duplicate dims are not allowed.")
+            found.append(d)
+        dims = found
         return Layout.of([self.shape[d] for d in dims], [self.strides[d] for d in dims])
 
     def transpose(self, a, b) -> "Layout":
@@ -310,12 +314,14 @@ def wrap_dim(dim, ndim) -> int:
 
 
 def wrap_dims(dims, ndim) -> list[int]:
-    """A dimension or several, counted from the front; RuntimeError when one is named twice."""
-    dims = [wrap_dim(d, ndim) for d in (dims if isinstance(dims, (tuple, list)) else (dims,))]
-    for position, d in enumerate(dims):
-        if d in dims[:position]:
+    """A dimension or several, counted from the front; RuntimeError when one is named twice. The first one that is wrong is told."""
+    found: list[int] = []
+    for dim in dims if isinstance(dims, (tuple, list)) else (dims,):
+        d = wrap_dim(dim, ndim)
+        if d in found:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return dims
+        found.append(d)
+    return found
 
 
 def infer_size(shape, numel) -> Size:

@@ -414,7 +414,7 @@ def fuzz(minutes, only, found):
                 kind = case[0], *[line.split("(")[0][:40] + (line.split("'")[3] if line.count("'") > 3 else "") for line in text.splitlines()]
                 if kind not in found:
                     found[kind] = text
-                    print(f"\n{shown(case)}\n{text[:600]}", flush=True)
+                    print(f"\n{shown(case)}", *(line[:600] for line in text.splitlines()), sep="\n", flush=True)
 
         examples()
     return count

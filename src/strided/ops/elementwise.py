@@ -565,6 +565,7 @@ def _binary(op: Pointwise, entry: Entry):
         if plan is None:
             if key is None:
                 if type(other) is complex and type(input) is Tensor:
+                    signatures.check(entry.name, (input, other))
                     return op(input, other)
                 return _mixed(op, entry, input, other)
             signatures.check(entry.name, (input, other))

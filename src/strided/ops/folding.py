@@ -23,8 +23,11 @@ _new = object.__new__
 _SCALAR = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64")}
 
 
-def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions that `dim` names (None or an empty sequence: all), counted from the front, sorted."""
+def dims_of(dim: Any, ndim: int, in_turn: bool = False) -> tuple[int, ...]:
+    """The dimensions that `dim` names (None or an empty sequence: all), counted from the front, sorted.
+
+    Dimensions out of range are told before those that are named twice; in_turn: whichever comes first, as some of PyTorch's reductions do.
+    """
     if ndim > 64:
         raise RuntimeError("only tensors with up to 64 dims are supported")
     if dim is None:
@@ -32,7 +35,7 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
     if isinstance(dim, (tuple, list)):
         if not dim:
             return tuple(range(ndim))
-        found = wrap_dims(dim, ndim)
+        found = wrap_dims(dim if in_turn else [wrap_dim(d, ndim) for d in dim], ndim)
         return tuple(sorted(found)) if ndim else ()
     d = wrap_dim(dim, ndim)
     return (d,) if ndim else ()

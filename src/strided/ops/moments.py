@@ -58,7 +58,7 @@ def _deviation(name, root):
         dim, correction = _options(dim, unbiased, correction)
         if not (input.dtype.is_floating_point or input.dtype.is_complex):
             raise RuntimeError("std and var only support floating point and complex dtypes")
-        dims = dims_of(dim, input.ndim)
+        dims = dims_of(dim, input.ndim, in_turn=True)
         with no_grad():
             out = _variance(input, dims, correction, keepdim, root)
         if tracking(input):

@@ -356,6 +356,8 @@ def _guard_zero(name):
     fast, fast_ = entry.call, inner.call
 
     def call(input, other, *, out=None):
+        if not isinstance(input, Tensor):
+            signatures.check(name, (input, other))
         _check_zero(input, other)
         return fast(input, other) if out is None else fast(input, other, out=out)
 
@@ -374,15 +376,19 @@ for _name in ("floor_divide", "remainder", "fmod"):
 
 
 def _guard_power():
-    """Puts PyTorch's refusal of negative integer powers of integers before `pow`."""
+    """Puts PyTorch's refusal of negative integer powers of integers before `pow`, and gives the usual exponents of floats kernels without a power."""
     entry, inner = TABLE["pow"], TABLE["pow_"]
     fast, fast_ = entry.call, inner.call
+    usual = {2: TABLE["square"].call, 3: Pointwise("pow", lambda x: x * x * x, 1, node="Pow"), -1: Pointwise("pow", lambda x: E.reciprocal(x), 1, node="Pow")}
 
     def check(input, exponent):
         if type(exponent) is int and exponent < 0 and isinstance(input, Tensor) and input.spec.dtype.kind in ("int", "uint"):
             raise RuntimeError("Integers to negative integer powers are not allowed.")
 
     def call(input, exponent, *, out=None):
+        if (type(exponent) is int or type(exponent) is float) and exponent in usual and out is None and not HOOKS.active:
+            if isinstance(input, Tensor) and input.spec.dtype.is_floating_point:
+                return usual[exponent](input)
         check(input, exponent)
         return fast(input, exponent) if out is None else fast(input, exponent, out=out)
 

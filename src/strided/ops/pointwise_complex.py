@@ -41,7 +41,11 @@ class ComplexTwins:
         if complexes == self.complexes:
             return self
         if any(complexes):
-            real_only.check(self.name, *operands)
+            try:
+                real_only.check(self.name, *operands)
+            except (NotImplementedError, RuntimeError):
+                dtypes.result_type(*operands)  # dtypes that cannot be promoted are told first
+                raise
         try:
             return self.twin(complexes)
         except NotImplementedError:  # a function that has no rule

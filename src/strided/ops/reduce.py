@@ -9,6 +9,7 @@ import math
 from .. import dtypes
 from ..autograd import backward, no_grad, record, tracking
 from ..kernels import expr as E
+from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import signatures
 from .folding import Fold, accumulation_dtype, conjugates, dims_of, expand_reduced, plain, reduced_shape
@@ -53,6 +54,10 @@ def _resolve_sum(input, dim, dtype):
     return dims_of(dim, input.ndim), accumulation_dtype(input, dtype)
 
 
+def _resolve_nansum(input, dim, dtype):
+    return dims_of(dim, input.ndim, in_turn=True), accumulation_dtype(input, dtype)
+
+
 def _resolve_mean(input, dim, dtype):
     result = _float_result("mean", input, dtype)
     return dims_of(dim, input.ndim), result
@@ -81,7 +86,7 @@ SumBackward1 = backward("SumBackward1")(_sum_backward)
 @operator("nansum", out=True, flops=_flops)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum along `dim` with NaN counted as 0."""
-    out, dims = _nansum.reduce(_as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_sum)
+    out, dims = _nansum.reduce(_as_accumulated(input, dtype), dim, keepdim, dtype, _resolve_nansum)
     if tracking(input):
         record(NansumBackward0, (input,), out, (input,), dims=dims, keepdim=keepdim)
     return out
@@ -305,6 +310,10 @@ min = operator("min", out=True, flops=lambda *_: 0)(_extreme("min", _min, _min_a
 
 def _extremes(name, fold):
     def resolve(input, dim, dtype):
+        if isinstance(dim, (tuple, list)) and dim and not input.numel():  # PyTorch looks at the sizes of all before it looks for one named twice
+            for d in dim:
+                if input.shape[wrap_dim(d, input.ndim)] == 0:
+                    raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
         dims = dims_of(dim, input.ndim)
         _check_nonempty(name, input, dims, dim if dim is None or isinstance(dim, int) or len(dim) else None)
         return dims, input.dtype
