@@ -379,7 +379,9 @@ def _guard_power():
     """Puts PyTorch's refusal of negative integer powers of integers before `pow`, and gives the usual exponents of floats kernels without a power."""
     entry, inner = TABLE["pow"], TABLE["pow_"]
     fast, fast_ = entry.call, inner.call
-    usual = {2: TABLE["square"].call, 3: Pointwise("pow", lambda x: x * x * x, 1, node="Pow"), -1: Pointwise("pow", lambda x: E.reciprocal(x), 1, node="Pow")}
+    usual = {2: TABLE["square"].call}
+    for exponent, function in ((3, lambda x: x * x * x), (-1, E.reciprocal), (-2, lambda x: E.reciprocal(x * x)), (0.5, E.sqrt), (-0.5, E.rsqrt)):
+        usual[exponent] = Pointwise("pow", function, 1, node="Pow")
 
     def check(input, exponent):
         if type(exponent) is int and exponent < 0 and isinstance(input, Tensor) and input.spec.dtype.kind in ("int", "uint"):
