@@ -11,11 +11,17 @@ from . import refused as _refused
 __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, then this package's own version
 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
-_ROOMS = frozenset("nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage func library _utils distributions multiprocessing _inductor".split())
+_ROOMS = frozenset((
+    "nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage "
+    "func library _utils distributions multiprocessing _inductor"
+).split())
 
 
 # Single names of those rooms that stand at the top level too.
-_FROM_ROOMS = {"vmap": "func", "Tag": "library", "save": "io", "load": "io", "serialization": "io", "TypedStorage": "tensor", "UntypedStorage": "tensor", "OutOfMemoryError": "cuda", "return_types": "ops"}
+_FROM_ROOMS = {
+    "vmap": "func", "Tag": "library", "save": "io", "load": "io", "serialization": "io", "TypedStorage": "tensor",
+    "UntypedStorage": "tensor", "OutOfMemoryError": "cuda", "return_types": "ops",
+}  # fmt: skip
 _FROM_ROOMS.update(dict.fromkeys("mxfp4 mxfp6_e2m3 mxfp6_e3m2 mxfp8_e4m3 mxfp8_e5m2 mxint8 nvfp4 grouped_int".split(), "block_formats"))
 _FROM_ROOMS.update(as_blocks="ops.blocks.convert", BlockTensor="block_tensor")
 _FROM_ROOMS.update(dict.fromkeys(

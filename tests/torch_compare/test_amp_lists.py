@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import strided  # noqa: E402
+import strided
 
 
 def operands(t, dtype):

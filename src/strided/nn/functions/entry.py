@@ -24,7 +24,9 @@ def _mark_inference(given: Any, result: Any) -> None:
             t._inference = True
 
 
-def entry(count: Callable[[Any, SimpleNamespace], float], *, name: str | None = None, autocast: str | None = None, products: bool = False, writes: bool = False, node: str | None = None) -> Callable[..., Any]:
+def entry(
+    count: Callable[[Any, SimpleNamespace], float], *, name: str | None = None, autocast: str | None = None, products: bool = False, writes: bool = False, node: str | None = None
+) -> Callable[..., Any]:
     """Decorates a function of nn.functional; it keeps its signature.
 
     count(result, arguments) -> floating-point operations; `arguments` has every parameter by its name, defaults included. autocast: the table's rule.
