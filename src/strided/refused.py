@@ -79,6 +79,7 @@ _group("autocast has the device 'cpu' only", "use get_autocast_dtype('cpu')", "s
 _group("strided runs in one process", "start the script without torchrun (no RANK in the environment), and guard with torch.distributed.is_initialized()", "distributed")
 _group("strided runs in one process", "call the module itself", "nn.parallel.DistributedDataParallel")
 _group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; torch.multiprocessing starts others", "futures fork wait")
+_group("there are no dual numbers: derivatives are computed backwards", "use torch.func.jvp, jacfwd or autograd.functional.jvp, which take the same products", "autograd.forward_ad")
 _group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "profiler monitor autograd.profiler.profile autograd.profiler.emit_nvtx autograd.profiler.emit_itt")
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
