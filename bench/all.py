@@ -181,7 +181,8 @@ def one(row, there, strided, limits, threads: int, seconds: float, clock) -> dic
     speeds = {name: amounts[name] / times[name] / 1e9 for name in machine}
     return {
         "group": row.group, "name": row.name, "times": {n: times[n] for n in calls}, "best": best, "ratio": times[best] / times["strided"] if best else None,
-        "ratio_floor": row.ratio, "share": needed[held] / times["strided"] if held else None, "share_floor": None if row.reads and held == "multiply-adds" else row.share, "held": held, "limits": speeds, "notes": notes,
+        "ratio_floor": row.ratio, "share": needed[held] / times["strided"] if held else None, "share_floor": None if row.reads and held == "multiply-adds" else row.share,
+        "held": held, "limits": speeds, "notes": notes,
     }  # fmt: skip
 
 
