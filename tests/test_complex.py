@@ -373,7 +373,6 @@ def test_backward_needs_a_real_result():
         (lambda z: float(z[0]), RuntimeError, "value cannot be converted to type double without overflow"),
         (lambda z: st.ones(1).fill_(1j), RuntimeError, "value cannot be converted to type float without overflow"),
         (lambda z: st.tensor([1j], dtype=st.float32), TypeError, "must be real number, not complex"),
-        (lambda z: st.arange(3, dtype=st.complex64), NotImplementedError, "\"arange_cpu\" not implemented for 'ComplexFloat'"),
         (lambda z: st.add(st.ones(1), 1, alpha=1j), RuntimeError, "For non-complex input tensors, argument alpha must not be a complex number."),
     ],
 )
@@ -390,3 +389,14 @@ def test_meta_and_flops():
     flops = {name: TABLE[name].flops(args, {}, TABLE[name].call(*args)) for name, args in {"mul": (z, z), "add": (z, z), "neg": (z,), "conj": (z,)}.items()}
     assert flops == {"mul": 60, "add": 20, "neg": 20, "conj": 10}
     assert TABLE["mul"].flops((st.ones(10), st.ones(10)), {}, st.ones(10)) == 10
+
+
+def test_ranges_and_softmax_which_pytorch_has_no_answer_for():
+    assert st.arange(1, 4, dtype=st.complex64).tolist() == [1 + 0j, 2 + 0j, 3 + 0j]
+    z = st.tensor([[1 + 2j, -3j, 0.5], [900j, 1000 + 1j, 999.0]], dtype=st.complex128)
+    found = st.softmax(z, -1)
+    rows = [[cmath.exp(v - max(w.real for w in row)) for v in row] for row in z.tolist()]
+    for values, row in zip(found.tolist(), rows):
+        for value, e in zip(values, row):
+            assert cmath.isclose(value, e / sum(row), rel_tol=1e-12, abs_tol=1e-300)
+    assert st.autograd.gradcheck(lambda z: st.softmax(z, 0), (st.randn(3, 2, dtype=st.complex128).requires_grad_(),))

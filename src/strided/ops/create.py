@@ -23,7 +23,7 @@ from ..packing import packed
 from ..tensor import Spec, Tensor, empty_of, wrap
 from . import signatures
 from .copies import as_dtype, layout_for
-from .table import TABLE, operator
+from .table import TABLE, operator, write_out
 from .views import check_tensor, hot_operator, integer, integers
 from .writes import complex_fill_descriptor, fill, fill_descriptor, number_for
 
@@ -332,8 +332,9 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     whole = all(isinstance(value, int) for value in (start, end, step))
     inferred = dtypes.int64 if whole else None
     dtype, device = options("arange", dtype if out is None or dtype else out.dtype, device, layout, pin_memory, default=inferred)
-    if dtype.is_complex:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}': make a real tensor and convert it, as in x.to({dtype})")
+    if dtype.is_complex:  # PyTorch has no answer: real numbers, as complex ones
+        made = TABLE["to"].call(arange(start, end, step, dtype=dtype.to_real(), device=device), dtype)
+        return finish("arange", made if out is None else write_out("arange", out, lambda: made, (), {}), requires_grad)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):

@@ -67,6 +67,8 @@ def _softmax_flops(args, kwargs, result):
 @operator("softmax", flops=_softmax_flops)
 def softmax(input, dim, dtype=None):
     """exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
+    if input.dtype.is_complex if dtype is None else dtype.is_complex:
+        return _complex_softmax(input if dtype is None else TABLE["to"].call(input, dtype), dim)
     x, out = _rowwise("softmax", _softmax, input, dim, dtype)
     if tracking(x):
         record(SoftmaxBackward0, (x,), out, (out,), dim=dim)
@@ -80,6 +82,13 @@ def SoftmaxBackward0(node, g):
         gy = g * y
         return (gy - y * TABLE["sum"].call(gy, node.dim, True),)
     return (_along(_softmax_back, (g, y), node.dim),)
+
+
+def _complex_softmax(z, dim):
+    """exp(z) / sum(exp(z)), for which PyTorch has no answer: |exp(z)| is exp of the real part, whose largest is taken off first."""
+    shift = TABLE["amax"].call(TABLE["real"].call(z.detach()), dim, keepdim=True) if z.ndim else 0.0
+    e = TABLE["exp"].call(z - shift)
+    return e / TABLE["sum"].call(e, dim, keepdim=True)
 
 
 @operator("log_softmax", flops=_softmax_flops)
