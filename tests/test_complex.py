@@ -346,9 +346,12 @@ def test_in_place_and_out():
     assert x.tolist() == [1 + 1j] * 2 and x._version == version + 1
 
 
-def test_backward_needs_a_real_result():
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs but got torch.complex128"):
-        leaf(1j).sum().backward()
+def test_backward_of_a_complex_result_means_its_real_part_and_says_so():
+    z, w = leaf(1 + 2j), leaf(1 + 2j)
+    with pytest.warns(UserWarning, match="grad can be implicitly created only for real scalar outputs but got torch.complex128"):
+        (z * z).sum().backward()
+    (w * w).real.sum().backward()
+    assert z.grad.reshape(-1).tolist() == w.grad.reshape(-1).tolist() == [2 - 4j]
     with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
         st.tensor([1], requires_grad=True)
 

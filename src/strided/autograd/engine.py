@@ -7,6 +7,7 @@ made last goes first. Which operators a gradient is made of is the nodes' busine
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
 from sys import getrefcount
@@ -439,10 +440,16 @@ def make_grads(outputs: Sequence, grads: Sequence, batched: bool = False) -> lis
             made.append(None)
         elif spec.numel != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        elif not spec.dtype.is_floating_point:
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {spec.dtype}")
-        else:
+        elif spec.dtype.is_floating_point:
             made.append(_one(spec))
+        elif spec.dtype.is_complex:  # PyTorch has no answer: 1 is the one gradient that makes a complex result mean its real part
+            warnings.warn(
+                f"grad can be implicitly created only for real scalar outputs but got {spec.dtype}: the gradient is that of the real part. "
+                "Call backward on result.real or result.abs(), or pass a gradient, to say which number is meant.", stacklevel=3,
+            )  # fmt: skip
+            made.append(empty(spec.shape, spec.dtype, spec.device).fill_(1))
+        else:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {spec.dtype}")
     return made
 
 
