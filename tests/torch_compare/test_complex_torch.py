@@ -53,7 +53,7 @@ z.unique() | z.kthvalue(1) | z.mode() | z.cummax(0) | z.maximum(w) | z.fmax(w) |
 z.heaviside(w) | z.xlogy(w) | z.deg2rad() | z.rad2deg() | z.logit() | z.nansum() | z&1 | z<<1 | z.logaddexp2(w) | (r*1).add_(1j) | (r*1).mul_(z) | (r*1).fill_(1j) | (z*1).abs_() | r.imag | l.view_as_real(r)
 l.view_as_complex(r) | l.view_as_complex(l.zeros(3)) | l.view_as_complex(l.zeros(2,2).t()) | l.view_as_complex(l.zeros(5)[1:3]) | l.view_as_complex(l.zeros(3,3)[:,:2]) | l.view_as_complex(ix) | l.complex(r,ix) | l.polar(r,ix)
 float(z[0,0]) | int(z[0,0]) | l.tensor([1j],dtype=l.float32) | l.tensor(1j,dtype=l.int64) | l.full((2,),1j,dtype=l.float32) | l.arange(3j) | l.linspace(0,1j,3,dtype=l.float32) | z.H[0].H
-l.add(r,r,alpha=1j) | r.masked_fill(m,1j) | z[0,0].backward() | (z*2)[0,0].backward() | z.norm().backward(z[0,0]) | z.to(l.int64).sum() if 0 else z[0].H | z.histc() | l.isin(z,w) | l.searchsorted(v,z) | z.hypot(r)
+l.add(r,r,alpha=1j) | r.masked_fill(m,1j) | z.norm().backward(z[0,0]) | z.to(l.int64).sum() if 0 else z[0].H | z.histc() | l.isin(z,w) | l.searchsorted(v,z) | z.hypot(r)
 """
 
 
