@@ -87,11 +87,9 @@ def faulty(t, kind):
     return Faulty()
 
 
-@pytest.mark.parametrize("kind", ["raise", "key", "ragged", "ragged list", "text", "die"])
+@pytest.mark.parametrize("kind", ["raise", "key", "ragged", "ragged list", "text"])
 @pytest.mark.parametrize("workers", [0, 1])
 def test_exceptions(kind, workers):
-    if kind == "die" and not workers:
-        pytest.skip("would end this process")
     outcomes = []
     for t in (strided, torch):
         try:
@@ -99,11 +97,14 @@ def test_exceptions(kind, workers):
             outcomes.append("nothing")
         except Exception as error:
             lines = str(error).splitlines()
-            outcomes.append((type(error).__name__, lines[0] if kind != "die" else "", lines[-1] if kind in ("raise", "key") else ""))
-    if kind == "die":
-        assert outcomes[0][0] == outcomes[1][0] == "RuntimeError"
-    else:
-        assert outcomes[0] == outcomes[1]
+            outcomes.append((type(error).__name__, lines[0], lines[-1] if kind in ("raise", "key") else ""))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_dying_worker():
+    # Only ours runs: PyTorch's answer is a race between its signal handler (this RuntimeError) and a reset socket (ConnectionResetError).
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(?s?\)? ?\d+\) exited unexpectedly"):
+        list(strided.utils.data.DataLoader(faulty(strided, "die"), batch_size=2, num_workers=1))
 
 
 REFUSED = [
