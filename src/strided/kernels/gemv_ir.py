@@ -16,6 +16,7 @@ FIRST = 8
 BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of X, B, Y, I
 ROWS = 8  # rows of B that one pass of "axpy" adds up
 SUMS = 8192  # sums of "axpy" that are kept in the first-level cache: m rows of `chunk` columns
+AHEAD = 1024  # bytes of a row of B that "dot" fetches before it uses them
 SMALL = 4096  # elements of X that stand on the stack
 
 
@@ -63,6 +64,10 @@ def dot(kind: Kind, attributes: str) -> Function:
         plain_x = lambda p: f.load(wide, p, SIZES[acc])
         whole = f.mul(f.div("%k", step), step)
         with f.loop(0, whole, step) as k:
+            for base in base_b:  # the hardware foresees a stream only to the end of its page
+                here = f.at(memory, base, k)
+                for line in range(0, max(step * SIZES[memory], 64), 64):
+                    f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', here, AHEAD + line)}", "i32 0", "i32 3", "i32 1")
             for chain in range(chains):
                 add(f.add(k, chain * w), chain, plain_b, plain_x)
         vectors = f.mul(f.div("%k", w), w)

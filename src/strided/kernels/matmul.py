@@ -13,6 +13,7 @@ from .precision import operand
 DTYPES = frozenset(TYPES) - DROPPED.keys()
 THREAD_GRAIN = 1 << 19  # multiply-adds a part should have at least: some microseconds, what waking a thread costs
 READ_GRAIN = 1 << 16  # the same where reading the matrix is the cost, in elements
+SHARES = 4  # parts a thread where the work is large
 FEW = {"dot": 32, "axpy": 3}  # up to so many rows (or columns) of C the other operand is read in place instead of packed, by what is contiguous in it,
 MANY = 4096  # from so many elements of it
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
@@ -130,7 +131,7 @@ def _compiled(*key, text):
 def _gemv(kind, form, p, threads):
     address = _compiled(form, kind, text=lambda: gemv_ir.gemv_module(kind, form, jit.host().attributes))
     # Reading the matrix is the cost; columns are shared out in multiples of a cache line.
-    parts = native.parts_for(p.batch * p.n * p.k, READ_GRAIN) if threads else 1
+    parts = _shares(p.batch * p.n * p.k, READ_GRAIN) if threads else 1
     cols = p.n
     if parts > p.batch:
         cols = max(64, _round_up(-(-p.n * p.batch // parts), 64))
@@ -163,6 +164,12 @@ def _gemm(kind, p, threads):
     layout = [a_bytes, a_bytes + b_bytes, a_bytes + b_bytes + p_bytes, a_bytes + b_bytes + p_bytes + tile]
     words = [p.m, p.n, p.k, items, rows, cols, kc, mc, nc, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, *layout, len(p.sizes), *p.batch_words()]
     return address, max(1, min(parts, items)), words
+
+
+def _shares(work, grain):
+    """A part a thread, or several where each is still large: who is held up leaves the rest to the others."""
+    parts = native.parts_for(work, grain)
+    return max(parts, min(SHARES * parts, work // (SHARES * SHARES * grain))) if parts > 1 else 1
 
 
 def _items(p, rows, cols):
