@@ -156,8 +156,17 @@ def record_view(cls: type[Node], base: Tensor, view, /, **attrs) -> None:
         view._seen = version
     if base._tracked or root._tracked:  # `record`, inline for one input and nothing saved
         node = _new(cls)
-        node.__dict__ = attrs
-        node.edges = [gradient_edge(base)]
+        if cls.slotted:
+            for name, value in attrs.items():
+                setattr(node, name, value)
+        else:
+            node.__dict__ = attrs
+        if base is not root:
+            node.edges = [gradient_edge(base)]
+        elif (source := base._node) is not None:
+            node.edges = [(source, base._nr)]
+        else:
+            node.edges = [(base._accumulator or accumulator(base), 0, base)]
         node.saves = ()
         node.seq = next_sequence()
         node.specs = view.spec

@@ -39,8 +39,11 @@ def getitem(self, key):
 
 def _getitem(self, key):
     found = basic(self, key)
-    if found is not None:
-        return found
+    return _picked(self, key) if found is None else found
+
+
+def _picked(self, key):
+    """x[key] for a key that is no window's."""
     if type(key) is Tensor and key.ndim and self.ndim and key.dtype in _INDEX_DTYPES:
         return _index(self, ((0, key),))
     window, indices = _split_key(self, key)
@@ -54,7 +57,8 @@ def _getitem_call(self, key):
     if HOOKS.active and not CONTEXT.depth:
         return hooked_call(_entry, _getitem, (self, key), {})
     try:
-        return _getitem(self, key)
+        found = basic(self, key)
+        return _picked(self, key) if found is None else found
     except PackedOperand as error:
         return call_unpacked(_getitem, (self, key), {}, error)
 

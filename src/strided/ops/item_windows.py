@@ -4,8 +4,8 @@ from __future__ import annotations
 from operator import index as as_index
 from typing import Any
 
-from ..autograd import backward, record, tracking
-from ..autograd.graph import record_view
+from ..autograd import anomaly, backward, record, tracking
+from ..autograd.graph import accumulator, next_sequence, record_view
 from ..autograd.modes import STATE
 from ..layout import Layout
 from ..tensor import Tensor, wrap
@@ -18,24 +18,23 @@ _new = object.__new__
 
 def _window_gradient(node, g):
     """Zeros with g in the window that the key describes; where the window is the whole, g itself in the old shape."""
-    spec, window = node.base_spec, node.window
-    if window.numel == spec.numel and node.moved == 0 and spec.is_contiguous and window.is_contiguous:
+    spec, window, moved, key = node.at
+    if window.numel == spec.numel and moved == 0 and spec.is_contiguous and window.is_contiguous:
         return (TABLE["reshape"].call(g, spec.shape),)
-    return (_placed(g, node),)
+    return (_placed(g, spec, key),)
 
 
-def _placed(g, node):
-    spec = node.base_spec
+def _placed(g, spec, key):
     out = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device)
-    assign(_same_window(out, node), g)
+    assign(_same_window(out, key), g)
     if tracking(g):
-        record(PlacedBackward0, (g,), out, key=node.key)
+        record(PlacedBackward0, (g,), out, key=key)
     return out
 
 
-def _same_window(out, node):
-    """The window of `out` (row-major) that `node.key` describes."""
-    spec, moved = plan_of_key(out.spec, node.key)[:2]
+def _same_window(out, key):
+    """The window of `out` (row-major) that the key describes."""
+    spec, moved = plan_of_key(out.spec, key)[:2]
     return wrap(spec, out.mem, out.ptr + moved)
 
 
@@ -45,9 +44,9 @@ def PlacedBackward0(node, gg):
 
 
 _NODES = {
-    "select": backward("Select")(_window_gradient),
-    "slice": backward("Slice")(_window_gradient),
-    "unsqueeze": backward("Unsqueeze")(_window_gradient),
+    "select": backward("Select", __slots__=("at",))(_window_gradient),
+    "slice": backward("Slice", __slots__=("at",))(_window_gradient),
+    "unsqueeze": backward("Unsqueeze", __slots__=("at",))(_window_gradient),
     "alias": AliasBackward0,
 }
 
@@ -158,17 +157,29 @@ def _window(self, token, key):
 
 
 def noted(self, new, moved, last, key):
-    """The window of `self` with spec `new`, `moved` bytes from its start, noted by autograd (see graph.record_view; the usual case is inline here)."""
+    """The window of `self` with spec `new`, `moved` bytes from its start, noted by autograd: graph.record_view, inline for the usual cases."""
     t = _new(Tensor)
     t.spec = new
     mem = t.mem = self.mem
     t.ptr = self.ptr + moved
-    if self._tracked or self._base is not None or not STATE.grad_enabled or self._inference:
-        record_view(_NODES[last], self, t, base_spec=self.spec, window=new, moved=moved, key=key)
-    else:
-        t._base = self
-        if version := mem.version:
-            t._seen = version
+    if self._base is not None or self._inference or not STATE.grad_enabled:
+        record_view(_NODES[last], self, t, at=(self.spec, new, moved, key))
+        return t
+    t._base = self
+    if version := mem.version:
+        t._seen = version
+    if self._tracked:
+        node = _new(_NODES[last])
+        node.at = self.spec, new, moved, key
+        source = self._node
+        node.edges = [(self._accumulator or accumulator(self), 0, self)] if source is None else [(source, self._nr)]
+        node.saves = ()
+        node.seq = next_sequence()
+        node.specs = new
+        if anomaly.enabled:
+            anomaly.remember(node)
+        t._node = node
+        t._tracked = True
     return t
 
 
