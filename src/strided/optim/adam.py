@@ -1,7 +1,7 @@
 """Adam and AdamW."""
-from .. import ops
+from ..ops.many import fused_update
 from ..tensor import Tensor
-from .fused import fused_update, maximum, sqrt
+from .fused import counted, maximum, operands, sqrt, start
 from .optimizer import Optimizer, check, check_kinds, check_lr, rate
 from .sgd import decayed
 
@@ -49,16 +49,20 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, group, p, grad, state):
-        if not state:
-            state["step"] = ops.tensor(0.0)
-            state["exp_avg"] = ops.zeros_like(p)
-            state["exp_avg_sq"] = ops.zeros_like(p)
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = ops.zeros_like(p)
-        state["step"] += 1
-        # PyTorch computes a recorded step's corrections in the count's own dtype, float32, and its results show it.
-        step = state["step"].clone() if group["differentiable"] else state["step"].item()
+    def _update_all(self, group, members):
+        kept = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+        start(members, *kept)
+        if not group["differentiable"]:
+            for step, those in counted(members):
+                self._move(group, operands(those, *kept), step)
+            return
+        for member in members:
+            step = member[2]["step"]
+            step += 1
+            # PyTorch computes a recorded step's corrections in the count's own dtype, float32, and its results show it.
+            self._move(group, operands([member], *kept), step.clone())
+
+    def _move(self, group, those, step):
         beta1, beta2 = (float(b) for b in group["betas"])
         lr, decay = rate(group), group["weight_decay"]
         decoupled = group["decoupled_weight_decay"]
@@ -69,16 +73,11 @@ class Adam(Optimizer):
             beta2,
             1 - beta2,
             lr / (1 - beta1**step),
-            (1 - beta2**step) ** 0.5,
+            (1 - beta2**step) ** -0.5,
             group["eps"],
         )
-        tensors = (p, state["exp_avg"], state["exp_avg_sq"])
-        maximize, decays = bool(group["maximize"]), bool(decay) and not decoupled
-        shrinks = bool(decay) and decoupled
-        if group["amsgrad"]:
-            adam_amsgrad(*tensors, state["max_exp_avg_sq"], grad, *numbers, maximize=maximize, decays=decays, shrinks=shrinks)
-        else:
-            adam(*tensors, grad, *numbers, maximize=maximize, decays=decays, shrinks=shrinks)
+        rule, decays = adam_amsgrad if group["amsgrad"] else adam, bool(decay)
+        rule(those, *numbers, maximize=bool(group["maximize"]), decays=decays and not decoupled, shrinks=decays and decoupled)
 
 
 def _moments(mean, square, g, new1, old2, new2):
@@ -87,7 +86,7 @@ def _moments(mean, square, g, new1, old2, new2):
 
 
 def _moved(p, mean, square, rate, correction, eps):
-    return p - rate * (mean / (sqrt(square) / correction + eps))
+    return p - rate * (mean / (sqrt(square) * correction + eps))
 
 
 @fused_update("adam_", 3, 4, 8)

@@ -3,8 +3,10 @@ import functools
 import math
 
 from .. import ops
+from ..autograd.modes import no_grad
+from ..ops.many import fused_update, scale_all
 from .adam import check_betas
-from .fused import absolute, fused_update, maximum, sqrt
+from .fused import absolute, by_value, counted, maximum, operands, sqrt, start
 from .optimizer import Optimizer, check, check_kinds, check_lr, rate
 from .sgd import decayed
 
@@ -24,12 +26,6 @@ def _choices(group):
 def _kept(group, lr):
     """What decoupled weight decay leaves of a parameter."""
     return 1 - lr * group["weight_decay"] if group["decoupled_weight_decay"] and group["weight_decay"] else 1.0
-
-
-def _count(state):
-    """The number of this step, from 1."""
-    state["step"] += 1
-    return state["step"].item()
 
 
 class RMSprop(Optimizer):
@@ -66,19 +62,13 @@ class RMSprop(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, group, p, grad, state):
+    def _update_all(self, group, members):
         momentum, centered = group["momentum"], bool(group["centered"])
-        if not state:
-            state["step"] = ops.tensor(0.0)
-            state["square_avg"] = ops.zeros_like(p)
-            if momentum > 0:
-                state["momentum_buffer"] = ops.zeros_like(p)
-            if centered:
-                state["grad_avg"] = ops.zeros_like(p)
-        state["step"] += 1
-        kept = [state[name] for name, used in (("square_avg", True), ("grad_avg", centered), ("momentum_buffer", momentum > 0)) if used]
+        kept = "square_avg", *["grad_avg"] * centered, *["momentum_buffer"] * (momentum > 0)
+        start(members, *sorted(kept, reverse=True))  # in PyTorch's order
+        counted(members)
         numbers = group["weight_decay"], rate(group), group["alpha"], 1 - group["alpha"], group["eps"], momentum
-        _RMSPROP[centered, momentum > 0](p, *kept, grad, *numbers, **_choices(group))
+        _RMSPROP[centered, momentum > 0](operands(members, *kept), *numbers, **_choices(group))
 
 
 def _rmsprop(centered, buffered, p, square, *rest, maximize, decays):
@@ -148,12 +138,12 @@ class Adagrad(Optimizer):
     def share_memory(self):
         """Nothing to do: state is shared where processes fork."""
 
-    def _update(self, group, p, grad, state):
-        state["step"] += 1
-        step = state["step"].item()
-        lr = rate(group) / (1 + (step - 1) * group["lr_decay"])
-        total = state["sum"]
-        adagrad(p, ops.view_as_real(total) if total.is_complex() else total, grad, group["weight_decay"], lr, group["eps"], **_choices(group))
+    def _update_all(self, group, members):
+        for step, those in counted(members):
+            lr = rate(group) / (1 + (step - 1) * group["lr_decay"])
+            sums = [ops.view_as_real(total) if total.is_complex() else total for total in (state["sum"] for *_, state in those)]
+            moved = [(p, total, grad) for (p, grad, _), total in zip(those, sums)]
+            adagrad(moved, group["weight_decay"], lr, group["eps"], **_choices(group))
 
 
 @fused_update("adagrad_", 2, 3, 3)
@@ -193,14 +183,11 @@ class Adadelta(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, group, p, grad, state):
-        if not state:
-            state["step"] = ops.tensor(0.0)
-            state["square_avg"] = ops.zeros_like(p)
-            state["acc_delta"] = ops.zeros_like(p)
-        state["step"] += 1
+    def _update_all(self, group, members):
+        start(members, "square_avg", "acc_delta")
+        counted(members)
         numbers = group["weight_decay"], rate(group), group["rho"], 1 - group["rho"], group["eps"]
-        adadelta(p, state["square_avg"], state["acc_delta"], grad, *numbers, **_choices(group))
+        adadelta(operands(members, "square_avg", "acc_delta"), *numbers, **_choices(group))
 
 
 @fused_update("adadelta_", 3, 4, 5)
@@ -241,15 +228,12 @@ class Adamax(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, group, p, grad, state):
+    def _update_all(self, group, members):
         beta1, beta2 = group["betas"]
-        if not state:
-            state["step"] = ops.tensor(0.0)
-            state["exp_avg"] = ops.zeros_like(p)
-            state["exp_inf"] = ops.zeros_like(p)
-        step = _count(state)
-        numbers = group["weight_decay"], rate(group) / (1 - beta1**step), 1 - beta1, beta2, group["eps"]
-        adamax(p, state["exp_avg"], state["exp_inf"], grad, *numbers, **_choices(group))
+        start(members, "exp_avg", "exp_inf")
+        for step, those in counted(members):
+            numbers = group["weight_decay"], rate(group) / (1 - beta1**step), 1 - beta1, beta2, group["eps"]
+            adamax(operands(those, "exp_avg", "exp_inf"), *numbers, **_choices(group))
 
 
 @fused_update("adamax_", 3, 4, 5)
@@ -295,22 +279,21 @@ class NAdam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, group, p, grad, state):
+    def _update_all(self, group, members):
         beta1, beta2 = group["betas"]
         lr = rate(group)
-        if not state:
-            state["step"] = ops.tensor(0.0)
-            state["mu_product"] = ops.tensor(1.0)
-            state["exp_avg"] = ops.zeros_like(p)
-            state["exp_avg_sq"] = ops.zeros_like(p)
-        step = _count(state)
-        mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
-        mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * group["momentum_decay"]))
-        state["mu_product"] *= mu
-        product = state["mu_product"].item()
-        rates = lr * (1.0 - mu) / (1.0 - product), lr * mu_next / (1.0 - product * mu_next)  # of the gradient and of its mean
-        numbers = group["weight_decay"], _kept(group, lr), 1 - beta1, beta2, 1 - beta2, *rates, 1 - beta2**step, group["eps"]
-        nadam(p, state["exp_avg"], state["exp_avg_sq"], grad, *numbers, **_choices(group))
+        for p, _, state in members:
+            if not state:
+                state.update(step=ops.tensor(0.0), mu_product=ops.tensor(1.0), exp_avg=ops.zeros_like(p), exp_avg_sq=ops.zeros_like(p))
+        for step, these in counted(members):
+            mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
+            mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * group["momentum_decay"]))
+            with no_grad():
+                scale_all([(state["mu_product"],) for *_, state in these], mu)
+            for product, those in by_value(these, "mu_product"):
+                rates = lr * (1.0 - mu) / (1.0 - product), lr * mu_next / (1.0 - product * mu_next)  # of the gradient and of its mean
+                numbers = group["weight_decay"], _kept(group, lr), 1 - beta1, beta2, 1 - beta2, *rates, 1 - beta2**step, group["eps"]
+                nadam(operands(those, "exp_avg", "exp_avg_sq"), *numbers, **_choices(group))
 
 
 @fused_update("nadam_", 3, 4, 9)
@@ -353,23 +336,20 @@ class RAdam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, group, p, grad, state):
+    def _update_all(self, group, members):
         beta1, beta2 = group["betas"]
         lr = rate(group)
-        if not state:
-            state["step"] = ops.tensor(0.0)
-            state["exp_avg"] = ops.zeros_like(p)
-            state["exp_avg_sq"] = ops.zeros_like(p)
-        step = _count(state)
-        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * beta2**step / correction2
-        speed, adapts = lr / correction1, length > 5.0
-        if adapts:
-            top = (length - 4) * (length - 2) * longest
-            speed = speed * math.sqrt(correction2) * math.sqrt(top / ((longest - 4) * (longest - 2) * length))
-        numbers = group["weight_decay"], _kept(group, lr), 1 - beta1, beta2, 1 - beta2, speed, group["eps"]
-        radam(p, state["exp_avg"], state["exp_avg_sq"], grad, *numbers, **_choices(group), adapts=adapts)
+        start(members, "exp_avg", "exp_avg_sq")
+        for step, those in counted(members):
+            correction1, correction2 = 1 - beta1**step, 1 - beta2**step
+            longest = 2 / (1 - beta2) - 1
+            length = longest - 2 * step * beta2**step / correction2
+            speed, adapts = lr / correction1, length > 5.0
+            if adapts:
+                top = (length - 4) * (length - 2) * longest
+                speed = speed * math.sqrt(correction2) * math.sqrt(top / ((longest - 4) * (longest - 2) * length))
+            numbers = group["weight_decay"], _kept(group, lr), 1 - beta1, beta2, 1 - beta2, speed, group["eps"]
+            radam(operands(those, "exp_avg", "exp_avg_sq"), *numbers, **_choices(group), adapts=adapts)
 
 
 @fused_update("radam_", 3, 4, 7)

@@ -1,16 +1,13 @@
-"""One pass over memory for a whole update: a rule's formula becomes one kernel that reads parameter, gradient and state and writes them back.
+"""What update rules are written with: the functions that formulas may use besides arithmetic, and the count of steps.
 
-Holds `fused_update`, which turns a formula into an operator, and the functions that formulas may use besides arithmetic: they take elements of a
-kernel and, for a step that is differentiated through, whole tensors. The formulas are with their rules.
+The functions take elements of a kernel and, for a step that is differentiated through, whole tensors. `fused_update`, which turns a formula into one launch
+for all parameters, is in ops/many.py; the formulas are with their rules.
 """
-import functools
-
-from .. import dispatch, errors, ops
-from ..autograd.modes import is_grad_enabled
+from .. import ops
+from ..autograd.modes import no_grad
 from ..kernels import expr as E
-from ..kernels.map import build_map
-from ..ops.elementwise import check_overlap
-from ..ops.table import operator
+from ..kernels.native import read_scalar
+from ..ops.many import fused_update
 
 
 def _either(name):
@@ -25,61 +22,40 @@ def _either(name):
 absolute, clamp, maximum, sign, sqrt, where = (_either(name) for name in ("abs", "clamp", "maximum", "sign", "sqrt", "where"))
 
 
-def fused_update(name, written, tensors, numbers):
-    """Decorates a formula over `tensors` elements and `numbers` numbers that returns new values of the first `written` tensors.
+@fused_update("count_steps_", 1, 1, 0)
+def _count(step):
+    return step + 1
 
-    The result is a function of that many tensors (one shape, one device) and floats; it writes in place, outside the graph. Arithmetic is in the
-    parameter's compute dtype: float32 for 16-bit parameters. The formula's keyword arguments are choices (bools): each combination that is asked for
-    becomes an expression of its own, so that nothing is computed, or counted, that an option left out.
 
-    In grad mode (an optimiser with `differentiable=True`) the formula runs on the tensors themselves and is recorded; its numbers may then be tensors, too.
-    """
+def counted(members):
+    """Counts a step in the state of each (parameter, gradient, state). Returns [(number of the step, from 1; the members whose step it is)]."""
+    with no_grad():
+        _count([(state["step"],) for _, _, state in members])
+    return by_value(members, "step")
 
-    def make(formula):
-        plans = dispatch.PlanCache()
 
-        @functools.cache
-        def exprs(choices):
-            found = E.trace(functools.partial(formula, **dict(choices)), tensors + numbers)
-            return found if isinstance(found, tuple) else (found,)
+def by_value(members, name):
+    """[(number, the members whose state has that number under the name)]."""
+    found = {}
+    for member in members:
+        kept = member[2][name]
+        number = read_scalar(kept.spec.dtype.code, kept.ptr)
+        if number in found:
+            found[number].append(member)
+        else:
+            found[number] = [member]
+    return found.items()
 
-        def plan(operands, choices):
-            shape, common = operands[0].shape, operands[0].dtype.compute
-            for t in operands:
-                if t.shape != shape:
-                    raise RuntimeError(f"{name}: parameter, gradient and state must have one shape, but got {list(shape)} and {list(t.shape)}")
-            errors.check_devices(name, operands)
-            for t in operands[:written]:
-                check_overlap(t)
-            if operands[0].is_meta:
-                return None
-            ins = [(t.dtype, t.spec.layout) for t in operands]
-            return build_map(exprs(choices), ins[:written], [*ins, *[("param", "f64")] * numbers], compute=[common] * tensors + [None] * numbers)
 
-        def recorded(operands, choices):
-            new = formula(*[t.clone() for t in operands[:tensors]], *operands[tensors:], **choices)
-            for t, value in zip(operands[:written], new if isinstance(new, tuple) else (new,)):
-                t.copy_(value)
-            return operands[0]
+def start(members, *names):
+    """Gives members without a state a step count of zero and, under each name, zeros of their parameter's shape."""
+    for p, _, state in members:
+        if not state:
+            state["step"] = ops.tensor(0.0)
+            for name in names:
+                state[name] = ops.zeros_like(p)
 
-        @operator(name, function=False, method=False, writes=True, flops=lambda args, kwargs, result: E.flops(exprs(tuple(kwargs.items()))) * args[0].numel())
-        def update(*operands, **choices):
-            given = operands[:tensors]
-            choices = tuple(choices.items())
-            key = (choices, *[t.spec for t in given])
-            found = plans.get(key)
-            if found is None:
-                found = plans.put(key, (plan(given, choices),))
-            if found[0] is not None:
-                pointers = [t.ptr for t in given]
-                dispatch.launch(found[0], *pointers[:written], *pointers, *map(float, operands[tensors:]))
-            for t in given[:written]:
-                t.mem.version += 1
-            return given[0]
 
-        def step(*operands, **choices):
-            return recorded(operands, choices) if is_grad_enabled() else update(*operands, **choices)
-
-        return step
-
-    return make
+def operands(members, *names):
+    """[(parameter, state under each name, gradient)], as update rules take them."""
+    return [(p, *[state[name] for name in names], grad) for p, grad, state in members]

@@ -54,7 +54,8 @@ def _with_hooks(step):
 class Optimizer:
     """Base of all optimisers. `params`: tensors, (name, tensor) pairs, or dicts with "params" and that group's own options.
 
-    A subclass that only has an update rule defines `_update(group, parameter, grad, state)`; `step` calls it for every parameter with a gradient.
+    A subclass that only has an update rule defines `_update(group, parameter, grad, state)`; `step` calls it for every parameter with a gradient. A rule
+    that moves many parameters by one launch defines `_update_all(group, members)` instead, with a list of such (parameter, grad, state).
     """
 
     def __init_subclass__(cls, **kwargs):
@@ -146,15 +147,26 @@ class Optimizer:
                 loss = closure()
         with set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
+                members, empty = [], []
                 for p in group["params"]:
-                    if p.grad is not None:
+                    grad = p.grad
+                    if grad is not None:
                         state = self.state[p]
-                        self._update(group, *_as_real(p, p.grad), state)
-                        if not state:  # a rule that keeps nothing leaves no empty entry behind
-                            del self.state[p]
+                        if not state:
+                            empty.append(p)
+                        members.append((*_as_real(p, grad), state) if p.dtype.is_complex else (p, grad, state))
+                if members:
+                    self._update_all(group, members)
+                for p in empty:
+                    if not self.state[p]:  # a rule that keeps nothing leaves no empty entry behind
+                        del self.state[p]
         return loss
 
     step = _with_hooks(step)
+
+    def _update_all(self, group, members):
+        for p, grad, state in members:
+            self._update(group, p, grad, state)
 
     def _update(self, group, p, grad, state):
         raise NotImplementedError
@@ -217,6 +229,11 @@ class Optimizer:
         for group in self.param_groups:  # options that a state saved by an older version lacks
             for name, default in self.__dict__.get("defaults", {}).items():
                 group.setdefault(name, default)
+        for kept in self.state.values():  # older versions counted steps by a number
+            if isinstance(kept, dict) and isinstance(kept.get("step"), (int, float)):
+                from ..ops import tensor
+
+                kept["step"] = tensor(float(kept["step"]))
 
     # ---- hooks ---------------------------------------------------------------------------------
 
@@ -249,12 +266,10 @@ class Optimizer:
 
 
 def _as_real(p, grad):
-    """Parameter and gradient; complex ones as pairs of their parts, which rules then treat as any other numbers."""
-    if p.is_complex():
-        from ..ops import view_as_real
+    """A complex parameter and its gradient as pairs of their parts, which rules then treat as any other numbers."""
+    from ..ops import view_as_real
 
-        return view_as_real(p), view_as_real(grad)
-    return p, grad
+    return view_as_real(p), view_as_real(grad)
 
 
 def _cast(key, value, p):

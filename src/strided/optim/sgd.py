@@ -1,6 +1,7 @@
 """Stochastic gradient descent with momentum."""
 from .. import ops
-from .fused import fused_update
+from ..ops.many import fused_update
+from .fused import operands
 from .optimizer import Optimizer, check, check_kinds, check_lr, rate
 
 
@@ -43,21 +44,27 @@ class SGD(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, group, p, grad, state):
+    def _update_all(self, group, members):
         momentum, maximize, decay = group["momentum"], group["maximize"], group["weight_decay"]
-        numbers = rate(group), float(decay)
+        numbers, choices = (rate(group), float(decay)), {"maximize": bool(maximize), "decays": decay != 0}
         if not momentum:
-            sgd(p, grad, *numbers, maximize=bool(maximize), decays=decay != 0)
+            sgd([(p, grad) for p, grad, _ in members], *numbers, **choices)
             return
-        buffer = state.get("momentum_buffer")
-        keep, take = (momentum, 1.0 - group["dampening"]) if buffer is not None else (0.0, 1.0)  # the first buffer is the gradient
-        if buffer is None and group["differentiable"]:  # PyTorch takes the first buffer out of the graph
-            keep, take = 1.0, 0.0
-            buffer = state["momentum_buffer"] = decayed(p, grad, decay, maximize, decay != 0).detach().clone()
-        elif buffer is None:
-            buffer = state["momentum_buffer"] = ops.zeros_like(p)
-        step = sgd_nesterov if group["nesterov"] else sgd_momentum
-        step(p, buffer, grad, *numbers, momentum, keep, take, maximize=bool(maximize), decays=decay != 0, damped=take != 1)
+        rule = sgd_nesterov if group["nesterov"] else sgd_momentum
+        first, later = [], []
+        for member in members:
+            (first if member[2].get("momentum_buffer") is None else later).append(member)
+        for these, keep, take in ((first, 0.0, 1.0), (later, momentum, 1.0 - group["dampening"])):  # the first buffer is the gradient
+            if not these:
+                continue
+            if these is first:
+                for p, grad, state in these:
+                    if group["differentiable"]:  # PyTorch takes the first buffer out of the graph
+                        keep, take = 1.0, 0.0
+                        state["momentum_buffer"] = decayed(p, grad, decay, maximize, decay != 0).detach().clone()
+                    else:
+                        state["momentum_buffer"] = ops.zeros_like(p)
+            rule(operands(these, "momentum_buffer"), *numbers, momentum, keep, take, **choices, damped=take != 1)
 
 
 def decayed(p, g, decay, maximize, decays):

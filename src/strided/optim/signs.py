@@ -1,6 +1,7 @@
 """Rprop, whose steps follow the gradient's sign alone, and averaged SGD."""
 from .. import ops
-from .fused import clamp, fused_update, sign, where
+from ..ops.many import fused_update
+from .fused import clamp, counted, operands, sign, where
 from .optimizer import Optimizer, check, check_lr, rate
 from .sgd import decayed
 
@@ -33,13 +34,12 @@ class Rprop(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, group, p, grad, state):
-        if not state:
-            state["step"] = ops.tensor(0.0)
-            state["prev"] = ops.zeros_like(p)
-            state["step_size"] = ops.full_like(grad, float(group["lr"]))
-        state["step"] += 1
-        rprop(p, state["prev"], state["step_size"], grad, *group["etas"], *group["step_sizes"], maximize=bool(group["maximize"]))
+    def _update_all(self, group, members):
+        for p, grad, state in members:
+            if not state:
+                state.update(step=ops.tensor(0.0), prev=ops.zeros_like(p), step_size=ops.full_like(grad, float(group["lr"])))
+        counted(members)
+        rprop(operands(members, "prev", "step_size"), *group["etas"], *group["step_sizes"], maximize=bool(group["maximize"]))
 
 
 @fused_update("rprop_", 3, 4, 4)
@@ -92,7 +92,7 @@ class ASGD(Optimizer):
         state["step"] += 1
         step, eta, mu = (state[name].item() for name in ("step", "eta", "mu"))
         numbers = group["weight_decay"], 1 - lambd * eta, eta, mu
-        asgd(p, state["ax"], grad, *numbers, maximize=bool(group["maximize"]), decays=bool(group["weight_decay"]), follows=mu == 1)
+        asgd([(p, state["ax"], grad)], *numbers, maximize=bool(group["maximize"]), decays=bool(group["weight_decay"]), follows=mu == 1)
         state["eta"] = ops.tensor(lr / (1 + lambd * lr * step) ** group["alpha"])
         state["mu"] = ops.tensor(1 / max(1, step - group["t0"]))
 

@@ -1,24 +1,22 @@
 """Gradient clipping by norm and by value."""
 import math
 
-from ... import ops
 from ...autograd.modes import no_grad
+from ...kernels.recipes import KEEP
+from ...ops.many import scale_all, total_norm
 from ...tensor import Tensor
 
 
 def _gradients(parameters):
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p.grad for p in parameters if p.grad is not None]
+    return [grad for p in parameters if (grad := p.grad) is not None]
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The p-norm of all tensors as if they were one vector. A 0-dimensional tensor."""
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
-    if not tensors:
-        return ops.tensor(0.0)
-    norms = [ops.vector_norm(t, norm_type) for t in tensors]
-    total = ops.vector_norm(ops.stack([n.to(norms[0].device) for n in norms]), norm_type)
+    total = total_norm(tensors, norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. "
@@ -29,10 +27,16 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales the gradients by max_norm / total_norm where that is below one."""
+    grads = _gradients(parameters)
+    if not grads:
+        return
     coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     with no_grad():
-        for grad in _gradients(parameters):
-            grad.mul_(coefficient.to(grad.device))
+        if KEEP[0] or coefficient.is_meta or any(grad.is_meta or grad.is_complex() for grad in grads):  # a recording must not read the number
+            for grad in grads:
+                grad.mul_(coefficient.to(grad.device))
+        else:
+            scale_all([(grad,) for grad in grads], coefficient.item())
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
