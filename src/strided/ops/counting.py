@@ -6,6 +6,7 @@ import math
 from .. import dtypes
 from ..tensor import Tensor, empty
 from . import host
+from .create import scalar_tensor
 from .hostwise import hostwise
 from .return_types import TYPES
 from .table import TABLE, operator
@@ -122,7 +123,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     shape, device = elements.shape if isinstance(elements, Tensor) else (), tensors[0].device
     if tensors[0].is_meta:
         return empty(shape, dtypes.bool_, device)
-    a, b = (host.wide(t) if isinstance(t, Tensor) else numpy.asarray(t) for t in (elements, test_elements))
+    common = dtypes.result_type(elements, test_elements)  # numbers beside tensors are compared in the tensor's dtype, where large ones wrap
+    a, b = (host.wide(TABLE["to"].call(t, common) if isinstance(t, Tensor) else scalar_tensor(t, dtype=common)) for t in (elements, test_elements))
     return host.tensor(numpy.isin(a, b, assume_unique=assume_unique, invert=invert), dtypes.bool_, device)
 
 

@@ -315,6 +315,8 @@ def _check_batches(a: Tensor, b: Tensor) -> None:
 def mv(input, vec):
     """Matrix times vector: [m, k] @ [k] -> [m]."""
     _tensors("mv", input=input, vec=vec)
+    if not input.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}\n  input: {list(input.shape)}\n  vec: {list(vec.shape)}\n  matmul (or @) takes other ranks.")
     return matmul(input, vec)

@@ -10,6 +10,7 @@ import math
 from .. import dtypes
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..kernels import expr as E
+from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from . import signatures
 from .elementwise import Pointwise, pointwise, warn_of_overlap, with_flops
@@ -343,10 +344,10 @@ def _rounds_first(input, other):
 
 
 def _check_zero(input, other):
-    """Integer division by zero is an error in PyTorch; floats give inf or nan."""
+    """Integer division by zero is an error in PyTorch, where anything is divided; floats give inf or nan."""
     if dtypes.result_type(input, other).kind in ("int", "uint", "bool"):
         zero = other == 0 if not isinstance(other, Tensor) else not other.is_meta and bool(TABLE["any"].call(TABLE["eq"].call(other, 0)))
-        if zero:
+        if zero and math.prod(broadcast_shapes(*[o.shape for o in (input, other) if isinstance(o, Tensor)])):
             raise RuntimeError("ZeroDivisionError")
 
 

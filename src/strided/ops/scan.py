@@ -97,6 +97,8 @@ def _cum_extreme(name, largest):
     def extreme(input, dim):
         import numpy
 
+        if input.ndim and not input.numel():  # PyTorch does not look at the dimension then
+            return TYPES[name]((TABLE["clone"].call(input), TABLE["empty_like"].call(input, dtype=dtypes.int64)))
         d = wrap_dim(dim, input.ndim)
         if input.is_meta:
             return TYPES[name]((host.like(input.spec), host.like(input.spec, dtype=dtypes.int64)))

@@ -4,6 +4,8 @@ x[key] is in index.py; the kernels' plans are in indexing.py.
 """
 from __future__ import annotations
 
+import math
+
 from .. import dtypes
 from ..autograd import backward, check_inplace, record, record_inplace, tracking
 from ..layout import broadcast_shapes, wrap_dim
@@ -417,8 +419,16 @@ def _index_add(x, dim, index, source, *, alpha=1):
     """A copy of input with `alpha * source` added to the entries of `dim` that `index` names, several times where named several times."""
     dim, index = _check_rows("index_add", x, dim, index, source)
     scaled = plain(source) if alpha == 1 else plain(source) * alpha
-    describe = _bounds(x, dim) if x.ndim > 1 else lambda _, bad: IndexError(f"index out of range in self: {bad} of {x.numel()}")
-    return lambda t: _put_rows(t, dim, index, scaled, "add", describe), (source,), (index,), {"dim": dim, "alpha": alpha}
+    if x.ndim > 1 and dim in (0, x.ndim - 1) and alpha == 1:  # PyTorch scatters there
+        describe = _bounds(x, dim)
+    else:
+        describe = lambda _, bad: IndexError(f"index out of range in self\n  {bad}, of {_sizes(x)[dim]} along dimension {dim}")
+
+    def write(t):
+        if t.numel():
+            _put_rows(t, dim, index, scaled, "add", describe)
+
+    return write, (source,), (index,), {"dim": dim, "alpha": alpha}
 
 
 index_add, index_add_ = _in_two_forms("index_add", IndexAddBackward0, _index_add)
@@ -465,9 +475,10 @@ def _index_fill(x, dim, index, value):
     def write(t):
         warn_of_overlap("index_fill_", t)
         if t.ndim == 0:
+            indexing.check_all((index,), (1,), _bounds(x, 0, IndexError), True)
             if index.numel():
                 TABLE["copy_"].call(plain(t), one)
-        else:
+        elif math.prod(_without(t.shape, dim)):
             indexing.put("set", t, (dim,), (index,), one, _bounds(x, dim, IndexError))
 
     return write, (value,), (index,), {"dim": dim}

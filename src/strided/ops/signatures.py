@@ -52,11 +52,13 @@ def check(name: str, operands: tuple) -> None:
 
 
 def check_bool(name: str, operands: tuple) -> None:
-    """Raises RuntimeError for sub, neg and relu of bool: PyTorch gives them no meaning there."""
+    """Raises RuntimeError for sub, neg, positive and relu of bool: PyTorch gives them no meaning there."""
     flags = [o is True or o is False or getattr(o, "dtype", None) is dtypes.bool_ for o in operands]
     use = "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
     if name == "relu" and flags[0]:
         raise RuntimeError("Boolean inputs not supported for relu")
+    if name == "positive" and flags[0]:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     if name == "neg" and flags[0]:
         raise RuntimeError(f"Negation, the `-` operator, on a bool tensor is not supported. {use}")
     if name == "sub" and all(flags[:2]):

@@ -142,6 +142,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     k = int(k)
     if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU\n  Convert it first, as in x.byte().")
     shape = tuple(k if d == dim else n for d, n in enumerate(input.shape))
     if input.is_meta:
         values, indices = host.like(input.spec, shape), host.like(input.spec, shape, dtypes.int64)
@@ -243,6 +245,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     import numpy
 
     dim = wrap_dim(dim, input.ndim)
+    _nonempty("kthvalue", input, dim)
     if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     if input.ndim == 0:
