@@ -101,3 +101,26 @@ def test_long_rows_are_cut_into_pieces(shape, dims, rng):
     at = rows(a, dims, "int64")
     run([E.rargmax(x)], dims, [at], [a])
     assert (at == (a.argmax() if len(dims) == a.ndim else a.argmax(dims[0], keepdims=True))).all()
+
+
+@pytest.mark.parametrize("shape", [(5, 64), (37, 1040), (3, 4, 528), (2, 20_000)], ids=str)
+def test_streamed_results(shape, rng, monkeypatch):
+    """Results written past the caches: short rows, whose exponentials wait on the stack, and long ones, where they are computed again."""
+    monkeypatch.setattr(fold, "STREAM", 1)
+    a, bias = rng.standard_normal(shape, np.float32), rng.standard_normal(shape[-1]).astype(np.float32)
+    dim, wide = len(shape) - 1, a.astype(np.float64)
+    exps = np.exp(wide - wide.max(-1, keepdims=True))
+    norm = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5) + bias
+    softmax = E.exp(x - E.rmax(x)) * (1 / E.rsum(E.exp(x - E.rmax(x))))
+    rstd = E.rsqrt(variance + 1e-5)
+    spread = np.broadcast_to(bias, shape)
+    for exprs, ins, expected in (([softmax], [a], exps / exps.sum(-1, keepdims=True)), ([(x - mean) * rstd + y, rstd], [a, spread], norm)):
+        for kind, tolerance in ((dtypes.float32, 2e-6), (dtypes.float64, 2e-6)):
+            outs = [(kind, Layout.contiguous(shape)), (dtypes.float32, Layout.contiguous((*shape[:-1], 1)))][: len(exprs)]
+            plan = fold.plan_fold(exprs, (dim,), outs, [operand(i) for i in ins], result_bytes=a.size * kind.itemsize)
+            scales = np.zeros((*shape[:-1], 1), np.float32)
+            storage = plan.launch_new(*[scales.ctypes.data][: len(exprs) - 1], *(i.ctypes.data for i in ins))
+            result = np.frombuffer(storage, kind.numpy).reshape(shape)
+            np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
+            if len(exprs) == 2:
+                np.testing.assert_allclose(scales, 1 / np.sqrt(wide.var(-1, keepdims=True) + 1e-5), rtol=1e-5)

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from . import expr as E
 from .accumulate import PICKS, REDUCTIONS, Accumulator, input_types, strong
-from .loops import Body
-from .lower import IR, MEMORY, Lowering, Value, infer
+from .loops import AHEAD, Body
+from .lower import IR, ITEMSIZE, MEMORY, Lowering, Value, infer
 
 BLOCK = 2048  # elements summed in the operands' own precision before the sum moves to double
 COLUMNS = 512  # elements of the kept dimension accumulated at a time
+SHORT = 1 << 14  # elements of a row that may be kept on the stack
 
 
 class Kind(NamedTuple):
@@ -29,6 +30,7 @@ class Kind(NamedTuple):
     multi: bool  # more than one folded dimension
     pieces: bool  # rows are cut into pieces
     default: str  # the default float
+    stream: str = ""  # the one per-element result is written past the caches: "short" rows, of which a copy fits on the stack, or "long" ones
 
 
 # ---- the kernel ------------------------------------------------------------------------------------------------------------------
@@ -87,6 +89,8 @@ class Writer:
         with b.walk(self.kept_table, self.kept_dims, self.operands, low, high) as (_, offsets, counters):
             bases = [b.at(p, o) for p, o in zip(self.pointers, offsets)]
             self.row(bases, counters)
+        if self.kind.stream:
+            b.fence()
         return b.text(self.low.definitions())
 
     def piece(self, counters):
@@ -127,6 +131,9 @@ class Along(Writer):
         env = dict(self.scalars)
         self.bases = bases
         cached = self._cached()
+        if cached is not None and self.kind.stream == "short":
+            size = ITEMSIZE[self.dtypes[cached[0]]]
+            self.kept_row = b.cell(f"[{SHORT * size} x i8]").name, size
         for level, accumulators in enumerate(self.levels):
             arguments = [a for acc in accumulators for a in acc.node.args]
             self._constants(arguments, env)
@@ -150,9 +157,10 @@ class Along(Writer):
                 self.low.emit(n, env)
 
     def _cached(self):
-        """(output, node): a costly node of the last level that the one per-element output also needs is kept in that output meanwhile."""
+        """(output, node): a costly node of the last level that the one per-element output also needs is kept in that output meanwhile (a streamed one's
+        short row on the stack; in long ones it is computed again, which costs less than writing it to memory and reading it)."""
         elements = [k for k, per in enumerate(self.kind.per_element) if per]
-        if len(elements) != 1 or not self.levels or any(acc.pair for acc in self.levels[-1]):
+        if self.kind.stream == "long" or len(elements) != 1 or not self.levels or any(acc.pair for acc in self.levels[-1]):
             return None
         k = elements[0]
         shared = {n for acc in self.levels[-1] for n in E.topological((acc.node.args[0],)) if n.op in E.COSTLY}
@@ -248,8 +256,7 @@ class Along(Writer):
                     cell.set(acc.enter(low, acc.block, cell.get(), value))
             if cached is not None:
                 k, n = cached
-                place, extra = self._address(i, offsets, access)(k)
-                low.store(self.dtypes[k], inner[n], place, extra)
+                low.store(self.dtypes[k], inner[n], *self._kept(k, i, offsets, access))
 
         self._sweep(per_block, body, mark)
         for k, (acc, total) in enumerate(zip(accumulators, totals)):
@@ -278,17 +285,38 @@ class Along(Writer):
         access, mark = b.parallel()
         exprs = [e for _, e in outputs]
 
-        def body(i, offsets, first):
+        def body(i, offsets, first, streamed=None):
             inner = dict(env)
             if cached is not None:
-                place, extra = self._address(i, offsets, access)(cached[0])
-                inner[cached[1]] = low.load(self.dtypes[cached[0]], place, extra)
+                inner[cached[1]] = low.load(self.dtypes[cached[0]], *self._kept(cached[0], i, offsets, access))
             inner = self._inputs(exprs, inner, i, offsets, first, access)
             for k, e in outputs:
-                place, extra = self._address(i, offsets, access)(k)
+                place, extra = (streamed, access) if streamed else self._address(i, offsets, access)(k)
                 low.store(self.dtypes[k], low.emit(e, inner), place, extra)
 
-        self._sweep(None, body, mark)
+        if not self.kind.stream:
+            self._sweep(None, body, mark)
+            return
+        bases, n, _, first = self.span
+        k = outputs[0][0]
+        sources = [(bases[j], ITEMSIZE[self.dtypes[j]], self._ahead(j)) for j in range(self.n_outs, self.operands) if self.kind.modes[j] == "run"]
+        b.streamed(bases[k], ITEMSIZE[self.dtypes[k]], "0", n, mark, lambda i, address: body(i, None, first, address), sources)
+
+    def _kept(self, k, i, offsets, access):
+        """Where the cached value of element i lies meanwhile."""
+        if self.kind.stream:
+            row, size = self.kept_row
+            return self.b.at(row, self.b.mul(i, size)), access
+        return self._address(i, offsets, access)(k)
+
+    def _ahead(self, j):
+        """Bytes from an element of operand j to what will be read next: the next row's, which is fetched while this one is written."""
+        b = self.b
+        if self.kind.stream == "long":
+            return AHEAD
+        step = b.word(self.kept_table + 1 + j)  # along the fastest kept dimension
+        far = b.select(b(f"icmp sgt i64 {step}, {AHEAD}"), step, AHEAD)
+        return b.select(b(f"icmp eq i64 {step}, 0"), 0, far)  # the same for all rows: it is there
 
 
 class _Best:

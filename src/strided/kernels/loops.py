@@ -11,6 +11,8 @@ from . import jit
 
 HEADER = 8  # words of a descriptor that belong to the launcher
 MAX_DIMS = 64
+CHUNK = 256  # elements computed before they are streamed out: short enough for the processor to compute the next ones meanwhile
+AHEAD = 8192  # bytes that inputs are fetched ahead while results are streamed out
 
 
 class Cell:
@@ -224,6 +226,40 @@ class Body:
                 for offset, stride in zip(offsets, strides):
                     offset.set(self.sub(offset.get(), self.mul(size, stride)))
                 d.add("1")
+
+    def streamed(self, base: str, size: int, low: str, high: str, mark: str, element, sources=()) -> None:
+        """Elements low…high of `size` bytes, CHUNK at a time into a buffer that stays in cache and from there past the caches to `base`, a whole line at `low`.
+
+        `element(i, address)` writes element i. Lines that are written need not be read first, and nobody would find so large a result in cache.
+        sources: (address of element 0, bytes an element, bytes ahead) of inputs whose lines are fetched that far ahead, into the second-level
+        cache: a computation leaves too few loads in flight to keep memory busy. `fence` is to follow at the kernel's end.
+        """
+        buffer = self.cell(f"[{CHUNK * size} x i8]").name
+        if "!900 = !{i32 1}" not in self.tail:
+            self.tail.append("!900 = !{i32 1}")
+        self.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        with self.loop(low, high, CHUNK) as start:
+            count = self.min(CHUNK, self.sub(high, start))
+            with self.loop(0, count, extra=mark) as i:
+                element(self.add(start, i), self.at(buffer, self.mul(i, size)))
+            line, length = self.at(base, self.mul(start, size)), self.mul(count, size)
+            whole = self(f"and i64 {length}, -64")
+            far = [(self.at(source, self.add(self.mul(start, width), ahead)), width) for source, width, ahead in sources]
+            with self.loop(0, whole, 64) as at:
+                for source, width in far:
+                    place = self.at(source, at if width == size else self.div(self.mul(at, width), size))
+                    for step in range(0, max(64, 64 * width // size), 64):
+                        self.do(f"call void @llvm.prefetch.p0(ptr {self.at(place, step)}, i32 0, i32 2, i32 1)")
+                value = self.load("<64 x i8>", self.at(buffer, at), ", align 64")
+                self.store("<64 x i8>", value, self.at(line, at), ", align 64, !nontemporal !900")
+            self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {self.at(line, whole)}, ptr {self.at(buffer, whole)}, i64 {self.sub(length, whole)}, i1 false)")
+
+    def fence(self) -> None:
+        """Streamed lines are ordered before the signal that this part is done."""
+        if jit.host().arch == "x86_64":
+            self.declare("declare void @llvm.x86.sse.sfence()")
+            self.do("call void @llvm.x86.sse.sfence()")
 
     def text(self, definitions: str = "", symbol: str = "kernel") -> str:
         """The whole module."""

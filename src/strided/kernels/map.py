@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from ..layout import collapse
 from . import complex, jit, native
 from . import expr as E
-from .loops import MAX_DIMS, Body, walk_table
+from .loops import AHEAD, MAX_DIMS, Body, walk_table
 from .lower import ITEMSIZE, MEMORY, Lowering, Value, compute_type, name_of
 from .recipes import note
 
@@ -31,7 +31,6 @@ LONG = 50_000         # nanoseconds from which a kernel gives up the GIL
 ALIGN = 64            # elements; parts of the inner loop start at multiples of it
 TILE = (16, 64)       # rows, elements of a row: a line of the input that runs along the rows holds 16 float32
 STREAM = 32 << 20     # bytes of a fresh result from which it is written past the caches: nobody will find it there, and lines need not be read first
-CHUNK = 1024          # elements computed into a buffer before they are streamed out
 WALKER = 10           # words of the walker before its table
 
 
@@ -60,9 +59,8 @@ def _descriptor(exprs, outs, ins, compute, result_bytes, threads) -> bytes:
     in_compute = tuple(None if c is None else name_of(c) for c in (compute if isinstance(compute, tuple | list) else [compute] * len(ins)))
     in_kinds = tuple(f"param {i[1]}" if i[0] == "param" else "index" if i[0] == "index" else name_of(i[0]) for i in ins)
     out_names = tuple(name_of(dtype) for dtype, _ in outs)
-    # a fresh result begins at a cache line; its rows must, too; and costly expressions do not wait for memory
-    stream = (result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and not any(s % 64 for s in strides[0][:-1])
-              and E.work(exprs) < 12)
+    # a fresh result begins at a cache line; its rows must, too
+    stream = result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and not any(s % 64 for s in strides[0][:-1])
     key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes, stream)
     address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes, stream))
     parts, long = _split(exprs, math.prod(sizes), classes, sum(ITEMSIZE[k] for k in kinds if k != "index"), threads)
@@ -180,9 +178,8 @@ def map_text(exprs, out_names, in_kinds, in_compute, classes, stream=False) -> s
         bases = [(b.add if c == "i" else b.at)(start, b.mul(at, step)) for start, step, c in zip(starts, row_steps, classes)]
         arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
         b.do(f"call void @row(ptr %desc, ptr %slots, i64 {low}, i64 {high}, {arguments})")
-    if stream and jit.host().arch == "x86_64":
-        b.declare("declare void @llvm.x86.sse.sfence()")
-        b.do("call void @llvm.x86.sse.sfence()")  # streamed lines are ordered before the signal that this part is done
+    if stream:
+        b.fence()
     return b.text(row)
 
 
@@ -228,30 +225,14 @@ def _row_text(exprs, out_names, in_kinds, in_compute, classes, stream) -> tuple[
             lowering.store(names[k], result, target(k), access)
 
     if stream:
-        _streamed(b, ITEMSIZE[names[0]], bases[0], mark, element)
+        sources = [(bases[k], ITEMSIZE[names[k]], AHEAD) for k, _ in inputs if classes[k] == "c"]
+        b.streamed(bases[0], ITEMSIZE[names[0]], "%low", "%high", mark, lambda at, address: element(at, lambda k: address), sources)
     else:
         with b.loop("%low", "%high", extra=mark) as at:
             element(at, lambda k: place(k, at))
     arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
     head = f"define internal void @row(ptr noalias readonly %desc, ptr noalias readonly %slots, i64 %low, i64 %high, {arguments}) noinline {jit.ATTRIBUTES} {{"
     return "\n".join([lowering.definitions(), head, "entry:", *b.entry, *b.lines, "  ret void", "}", *b.tail]), names
-
-
-def _streamed(b: Body, size: int, base: str, mark: str, element) -> None:
-    """Elements low…high, computed CHUNK at a time into a buffer that stays in cache and copied from there with non-temporal stores."""
-    buffer = b.cell(f"[{CHUNK * size} x i8]").name
-    b.tail.append("!900 = !{i32 1}")
-    b.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-    with b.loop("%low", "%high", CHUNK) as start:
-        count = b.min(CHUNK, b.sub("%high", start))
-        with b.loop(0, count, extra=mark) as i:
-            element(b.add(start, i), lambda k: b.at(buffer, b.mul(i, size)))
-        line, length = b.at(base, b.mul(start, size)), b.mul(count, size)
-        whole = b(f"and i64 {length}, -64")
-        with b.loop(0, whole, 64) as at:
-            value = b.load("<64 x i8>", b.at(buffer, at), ", align 64")
-            b.store("<64 x i8>", value, b.at(line, at), ", align 64, !nontemporal !900")
-        b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {b.at(line, whole)}, ptr {b.at(buffer, whole)}, i64 {b.sub(length, whole)}, i1 false)")
 
 
 def _share(b: Body, n: str, rows: str) -> list[str]:
