@@ -3,6 +3,8 @@ from builtins import bool as _bool, bytes as _bytes, complex as _complex, float 
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
+from strided import _dynamo as _dynamo
+from strided import _functorch as _functorch
 from strided import _inductor as _inductor
 from strided import _utils as _utils
 from strided import accelerator as accelerator
@@ -17,7 +19,9 @@ from strided import distributed as distributed
 from strided import distributions as distributions
 from strided import fft as fft
 from strided import func as func
+from strided import hub as hub
 from strided import io as io
+from strided import jit as jit
 from strided import lens as lens
 from strided import library as library
 from strided import linalg as linalg

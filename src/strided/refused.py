@@ -52,10 +52,11 @@ _group("products of scaled low-precision matrices have no kernel", "convert to f
 # ---- programs as data ----------------------------------------------------------------------------------------------------------
 
 _GRAPH = "what is recorded here are kernels, not a graph of Python"
-_group(_GRAPH, "call the function or module itself; save its state_dict() with torch.save", "jit export package")
+_group(_GRAPH, "call the function or module itself; save its state_dict() with torch.save", "export package jit.save jit.load jit.CompilationUnit")
 _group(_GRAPH, "use hooks (register_forward_hook), or `strided annotate` for what each line does", "fx")
 _group(_GRAPH, "export from PyTorch: a state_dict() saved here loads there", "onnx")
-_group(_GRAPH, "torch.compile needs no settings", "_dynamo _inductor.compile _inductor.ir _inductor.utils")
+_group(_GRAPH, "torch.compile runs a call eagerly where it must, and says why in the result's `reasons`", "_dynamo.explain _dynamo.export _dynamo.optimize _dynamo.backends")
+_group(_GRAPH, "torch.compile needs no settings", "_inductor.compile _inductor.ir _inductor.utils")
 _group("first-class dimensions are not here", "index with positions; for the place of a value, x.tolist().index(v)", "index", "torch.Tensor.")
 _group(_GRAPH, "write if and while in Python", "cond while_loop")
 _group(_GRAPH, "sizes are plain ints: leave the call out", "sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum sym_sqrt SymInt SymFloat SymBool")
@@ -66,7 +67,6 @@ _group(
 )  # fmt: skip
 _group("operators here have no overloads by name", "call torch.<name>, as in torch.add", "ops.aten ops.prims ops.prim")
 _group("there is no C++ core behind these tensors", "use the public function of the same purpose", "_C")
-_group("nothing is downloaded, and no downloaded code is run", "read the weights from a file, with torch.load or strided.io.safetensors", "hub")
 
 # ---- machines ------------------------------------------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ _group("strided computes on the CPU", "guard it with torch.accelerator.is_availa
 _group("autocast has the device 'cpu' only", "use get_autocast_dtype('cpu')", "set_autocast_gpu_dtype get_autocast_xla_dtype set_autocast_xla_dtype")
 _group("strided runs in one process", "start the script without torchrun (no RANK in the environment), and guard with torch.distributed.is_initialized()", "distributed")
 _group("strided runs in one process", "call the module itself", "nn.parallel.DistributedDataParallel")
-_group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; torch.multiprocessing starts others", "futures fork wait")
+_group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; torch.multiprocessing starts others", "futures fork wait jit.fork jit.wait")
 _group("there are no dual numbers: derivatives are computed backwards", "use torch.func.jvp, jacfwd or autograd.functional.jvp, which take the same products", "autograd.forward_ad")
 _group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "profiler monitor autograd.profiler.profile autograd.profiler.emit_nvtx autograd.profiler.emit_itt")
 

@@ -45,11 +45,16 @@ RENAMED = {
     "amp.autocast_mode": "amp",
     "amp.grad_scaler": "amp",
     "serialization": "io.serialization",
+    "_jit_internal": "jit",
+    "jit.annotations": "jit",
+    "_dynamo.eval_frame": "_dynamo",
+    "_dynamo.utils": "_dynamo",
+    "utils.model_zoo": "hub",
 }
 
 
 # Absent modules that training scripts import at their top and use at their end, if at all: the import succeeds, the use says why not.
-HOLLOW = {"onnx", "hub"}
+HOLLOW = {"onnx"}
 
 
 def install() -> None:

@@ -11,7 +11,7 @@ class _Settings(ModuleType):
 
     def __setattr__(self, name, value):
         if name not in self.__dict__ and not name.startswith("__"):
-            raise AttributeError(f"torch._inductor.config.{name} does not exist")
+            raise AttributeError(f"{self.__name__.replace('strided', 'torch', 1)}.{name} does not exist")
         super().__setattr__(name, value)
 
 

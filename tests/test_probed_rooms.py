@@ -1,0 +1,103 @@
+"""Rooms that public training code reaches for: `torch.jit` as under PYTORCH_JIT=0, `torch.hub` without downloads, settings of PyTorch's own compilers."""
+
+import pytest
+
+import strided as torch
+from strided.torch_alias import torch_alias
+
+
+def test_scripted_and_traced_code_is_the_python_it_was():
+    def double(x):
+        return x * 2
+
+    model = torch.nn.Linear(2, 2)
+    assert torch.jit.script(double) is double and torch.jit.trace(model, torch.ones(1, 2)) is model and torch.jit.unused(double) is double
+    assert torch.jit.ignore(double) is double and torch.jit.ignore(drop=True)(double) is double and torch.jit.export(double) is double
+    assert torch.jit.script_if_tracing(double)(torch.ones(2)).tolist() == [2, 2]
+    assert not torch.jit.is_scripting() and not torch.jit.is_tracing() and torch.jit.annotate(list[int], [1]) == [1] and torch.jit.Attribute(3, int) == 3
+
+    class Twice(torch.jit.ScriptModule):
+        __constants__ = ["k"]
+
+        @torch.jit.script_method
+        def forward(self, x):
+            return double(x)
+
+    assert Twice()(torch.ones(2)).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="Please call .eval"):
+        torch.jit.freeze(model)
+    assert torch.jit.optimize_for_inference(model) is model and not model.training
+    with pytest.raises(NotImplementedError, match="state_dict"):
+        torch.jit.save(model, "m.pt")
+
+
+@pytest.mark.parametrize("value, kind, answer", [
+    ([1], list[int], True), (["a"], list[int], False), ([], list[int], True), ({"a": 1}, dict[str, int], True), ({"a": "b"}, dict[str, int], False),
+    ((1, "a"), tuple[int, str], True), ((1, 2), tuple[int, str], False), ((1,), tuple[int, str], False), (None, int | None, True), (3, int | None, True),
+    ("a", int | None, False), (3, (int, str), True), (3, int, True), ([[1], [2]], list[list[int]], True), ((1, 2, 3), tuple[int, ...], True),
+])  # fmt: skip
+def test_isinstance_looks_into_containers(value, kind, answer):
+    assert torch.jit.isinstance(value, kind) is answer
+
+
+def test_modules_of_the_script_compiler_are_found():
+    with torch_alias():
+        from torch._jit_internal import Final
+        from torch.jit.annotations import BroadcastingList2
+
+        assert BroadcastingList2[int] is None and Final is torch.jit.Final
+
+
+def test_weights_that_were_downloaded_before_are_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr(torch.hub, "_DIRECTORY", None)
+    assert torch.hub.get_dir() == str(tmp_path / "hub")
+    url = "https://example.org/models/tiny-1234.pth?x=1"
+    with pytest.raises(NotImplementedError, match="nothing is downloaded here; put what .* gives at .*tiny-1234.pth"):
+        torch.hub.load_state_dict_from_url(url)
+    (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
+    torch.save({"w": torch.arange(3)}, tmp_path / "hub" / "checkpoints" / "tiny-1234.pth")
+    assert torch.hub.load_state_dict_from_url(url, progress=False)["w"].tolist() == [0, 1, 2]
+    torch.save({"w": torch.ones(1)}, tmp_path / "other.pth")
+    assert torch.hub.load_state_dict_from_url(url, model_dir=str(tmp_path), file_name="other.pth")["w"].tolist() == [1]
+    torch.hub.set_dir(str(tmp_path / "elsewhere"))
+    assert torch.hub.get_dir() == str(tmp_path / "elsewhere")
+
+
+def test_a_repository_in_a_folder(tmp_path):
+    (tmp_path / "part_of_it.py").write_text("SIZE = 3\n")
+    (tmp_path / "hubconf.py").write_text('dependencies = ["torch"]\nfrom part_of_it import SIZE\n\ndef ones(n=SIZE):\n    "So many ones."\n    return [1] * n\n\ndef _own():\n    pass\n')
+    folder = str(tmp_path)
+    assert torch.hub.load(folder, "ones", source="local") == [1, 1, 1] and torch.hub.load(folder, "ones", 2, source="local") == [1, 1]
+    assert torch.hub.list(folder, source="local") == ["ones"] and torch.hub.help(folder, "ones", source="local") == "So many ones."
+    with pytest.raises(RuntimeError, match="Cannot find callable twos in hubconf"):
+        torch.hub.load(folder, "twos", source="local")
+    with pytest.raises(NotImplementedError, match='clone pytorch/vision and give its folder with source="local"'):
+        torch.hub.load("pytorch/vision", "resnet18")
+    with pytest.raises(ValueError, match="Unknown source"):
+        torch.hub.load(folder, "ones", source="web")
+    (tmp_path / "hubconf.py").write_text('dependencies = ["no_such_package"]\n')
+    with pytest.raises(RuntimeError, match="Missing dependencies: no_such_package"):
+        torch.hub.list(folder, source="local")
+
+
+def test_settings_of_compilers_that_are_not_here():
+    with torch_alias():
+        import torch._dynamo.config
+        import torch._functorch.config
+        from torch._dynamo import OptimizedModule
+        from torch._dynamo.eval_frame import OptimizedModule as same
+
+        assert same is OptimizedModule and isinstance(torch.compile(torch.nn.Linear(2, 2)), OptimizedModule)
+        torch._dynamo.config.cache_size_limit = 64
+        assert torch._dynamo.config.cache_size_limit == 64
+        torch._dynamo.config.cache_size_limit = 8
+        for config in (torch._dynamo.config, torch._functorch.config):
+            name = config.__name__.replace("strided", "torch")
+            with pytest.raises(AttributeError, match=f"{name}.no_such_setting does not exist"):
+                config.no_such_setting = 1
+        torch._dynamo.reset()
+        torch._dynamo.mark_dynamic(torch.ones(2), 0)
+        assert torch._dynamo.disable(len) is len and torch._dynamo.allow_in_graph(len) is len and not torch._dynamo.is_compiling()
+        with pytest.raises(NotImplementedError, match="reasons"):
+            torch._dynamo.explain(len)
