@@ -166,13 +166,24 @@ class _Run:
             else:
                 results = self.apply(node, grads)
             grads = None
+            leaves = ()  # those that have their whole gradient now and whose order nobody can see
             for edge, grad in zip(edges, results):
                 if edge is None:
                     continue
                 target = edge[0]
                 if needed is not None and target not in needed:
                     continue
-                specs = target.specs if len(edge) == 2 else edge[2].spec
+                if len(edge) == 2:
+                    specs = target.specs
+                else:
+                    leaf = edge[2]
+                    specs = leaf.spec
+                    if uses[target] == 1 and captures is None and target.hooks is None and not leaf._hooks and not leaf._post_hooks and target not in buffers:
+                        if grad is not None:
+                            if grad.spec is not specs:
+                                grad = conform(grad, specs, node, edge)
+                            leaves = (*leaves, (target, [grad]))
+                        continue
                 if type(specs) is tuple:
                     if grad is not None and grad.spec is not specs[edge[1]]:
                         grad = conform(grad, specs[edge[1]], node, edge)
@@ -191,6 +202,9 @@ class _Run:
                     else:
                         heappush(heap, (-target.seq, target))
             results = grad = None  # a gradient that only the buffers hold may become .grad without a copy
+            for target, grads in leaves:
+                accumulate(target, grads)
+            leaves = grads = None
 
     def apply(self, node: Node, grads: list) -> tuple:
         """The node's gradients for its inputs, one an edge."""
@@ -301,13 +315,16 @@ def accumulate(node: AccumulateGrad, grads: list) -> None:
         return
     given = (grads[0],) if node.hooks is not None and node.hooks.post else None
     if grads[0] is not None:
-        with _ADDING:
+        _ADDING.acquire()
+        try:
             if leaf._grad is None:
                 leaf._grad = _first(leaf.spec, grads)
             elif STATE.grad_enabled:
                 leaf._grad = leaf._grad + grads[0]
             else:
                 leaf._grad.add_(grads[0])
+        finally:
+            _ADDING.release()
         if leaf._post_hooks:
             for hook in list(leaf._post_hooks.values()):
                 result = hook(leaf)

@@ -22,6 +22,7 @@ from ..kernels.native import get_num_threads, new_storage
 from ..ops import indexing
 from ..ops.generator import default_generator
 from ..tensor import Tensor, wrap
+from . import calls
 from .fuse import fuse
 from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
@@ -171,6 +172,9 @@ class Entry:
         self.grads: list[bool] | None = None  # of the arguments, whether they have no gradient, where the function may look at it
         self.forward: Program | None = None
         self.backward: Backward | None = None
+        self.quick: Any = None  # the generated forward call, and whether it can be made now
+        self.quick_backward: Any = None
+        self.settled = False
         self.waiting: Any = None  # weak reference to the node whose backward pass is to be recorded
         self.attempts = 0
 
@@ -227,6 +231,7 @@ class Entry:
         self.differentiable = [place for place, t in enumerate(external) if t._tracked] if any(o.tracked for o in self.fresh) else []
         if not self.differentiable:
             self.finish(set(), 0)
+            self.settled = True
             return result, None
         inner = [t for t, o in zip(found, outputs) if o.spec is not None]
         outs = [wrap(t.spec, t.mem, t.ptr) for t in inner]
@@ -303,6 +308,8 @@ class Entry:
     # ---- replaying ----
 
     def call(self, function, args, kwargs, leaves):
+        if self.quick is not None:
+            return self.quick((function, args, kwargs, None), leaves)
         if self.forward is None:
             if self.waiting() is not None:
                 return function(*args, **kwargs)  # the first call's backward pass may still come
@@ -311,6 +318,10 @@ class Entry:
             if self.written:
                 return function(*args, **kwargs)  # could not be made again
             self.finish(set(), 0)  # nobody asks for gradients; who does so later has the call made again
+            self.settled = True
+        if self.quick is None and self.settled:
+            self.settled = False
+            self.quick = calls.forward(self)
         external = [*leaves, *self.snapshot.tensors]
         if self.written and share_memory(external, self.spans):
             return function(*args, **kwargs)  # what it writes may be what it reads under another name

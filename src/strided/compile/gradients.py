@@ -17,6 +17,7 @@ from ..ops import indexing
 from ..ops.elementwise import assign
 from ..ops.generator import default_generator
 from ..tensor import Tensor, empty_of, wrap
+from . import calls
 from .fuse import fuse
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
@@ -48,6 +49,7 @@ class Backward(NamedTuple):
 class CompiledFunctionBackward0(Node):
     """The node of a compiled call: its backward pass is recorded the first time, then replayed."""
 
+    __slots__ = ("entry", "external", "versions", "results", "kept", "first", "again")
     skips_undefined = True
 
     def release(self):
@@ -63,6 +65,10 @@ class CompiledFunctionBackward0(Node):
         if self.external is None:
             raise RELEASED.error()
         entry, backward = self.entry, self.entry.backward
+        if entry.quick_backward is not None and self.results is not None:
+            found = entry.quick_backward(self, grads)
+            if found is not None:
+                return found
         if self.first is not None and backward is None and not busy():
             return record_backward(self, entry, grads)
         _ = self.saved  # raises where a tensor that is needed was changed since
@@ -152,6 +158,8 @@ def record_backward(node, entry: Entry, grads):
     read_results = [place for place, o in enumerate(entry.fresh) if o.region in touched]
     pattern = tuple(None if grad is None else grad.spec for grad in grads)
     entry.backward = Backward(program, pattern, outputs, blocks, [sizes[name] for name in blocks], reads, read_results, fused)
+    entry.quick_backward = calls.backward(entry)
+    entry.settled = True
     return results
 
 

@@ -85,9 +85,11 @@ class Program:
         places = {**places, **{name: (0, offset) for name, offset in offsets.items()}}
         self.flags = []  # (number of the base, offset)
         self.kernels = 0
+        self.used: set[int] = set()  # numbers of the bases that some step touches
         words = []
         for step in steps:
             slots = [(-1, slot) if type(slot) is int else _shifted(places[slot[0]], slot[1]) for slot in step.slots]
+            self.used.update(number for number, _ in slots)
             if step.what == "flag":
                 self.flags += slots
                 continue

@@ -1,0 +1,175 @@
+"""A program's call as one generated function: what the recording has answered is neither asked nor looped over again.
+
+`forward` and `backward` serve the usual kind of program. One that writes into what it was given, draws random numbers or checks indices goes the
+general way (function.py, gradients.py), and gets None here.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..autograd import anomaly
+from ..autograd.graph import accumulator, gradient_edge, next_sequence
+from ..kernels.native import new_storage, replay
+from ..tensor import Tensor
+from .results import Place, rebuilt
+
+if TYPE_CHECKING:
+    from .function import Entry
+
+FIRST_TENSOR = 3  # the bases in front: fault words, the generator's state (and, unnumbered, the arena)
+
+
+class _Text:
+    """A function's text, and the objects that its names stand for."""
+
+    def __init__(self, head: str):
+        self.lines = [head]
+        self.names: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor, "new_storage": new_storage, "replay": replay}
+
+    def do(self, line: str) -> None:
+        self.lines.append("    " + line)
+
+    def name(self, value) -> str:
+        name = f"c{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def run(self, program, bases: dict[int, str]) -> None:
+        """Replays the program. bases: expressions of the addresses that it uses."""
+        arena = "0"
+        if program.arena:
+            self.do(f"arena = new_storage({program.arena})")
+            arena = "arena.data"
+        count = program.format.size // 8
+        addresses = [arena, *(bases[b] if b in program.used else "0" for b in range(1, count))]
+        self.do(f"replay({self.name(program.code)}, {self.name(program.format.pack)}({', '.join(addresses)}))")
+
+    def wrap(self, name: str, spec, storage: str, offset: int) -> None:
+        address = f"{storage}.data" + (f" + {offset}" if offset else "")
+        self.do(f"{name} = new(Tensor)")
+        self.do(f"{name}.spec = {self.name(spec)}; {name}.mem = {storage}; {name}.ptr = {address}")
+
+    def made(self, name: str):
+        exec("\n".join(self.lines), self.names)
+        return self.names[name]
+
+
+def _plain(program) -> bool:
+    return not program.flags and not {1, 2} & program.used
+
+
+def forward(entry: Entry):
+    """`call(again, leaves)`: a replayed call's result; None where the general way is needed. again: what makes the call once more."""
+    program = entry.forward
+    if entry.written or entry.random or entry.checked or not _plain(program) or any(not o.spec.numel for o in entry.fresh):
+        return None
+    from .gradients import CompiledFunctionBackward0
+
+    text = _Text("def call(again, leaves):")
+    names = [f"x{place}" for place in range(entry.leaves)]
+    if names:
+        text.do(f"[{', '.join(names)}] = leaves")
+    names += [text.name(t) for t in entry.snapshot.tensors]
+    storages = {name: f"m{k}" for k, name in enumerate(entry.result_blocks)}
+    for name, storage in storages.items():
+        text.do(f"{storage} = new_storage({entry.sizes[name]})")
+    text.do(f"kept = new_storage({entry.kept_bytes})")
+    bases = [f"{name}.ptr" for name in names] + [f"{storage}.data" for storage in storages.values()] + ["kept.data"]
+    text.run(program, dict(enumerate(bases, FIRST_TENSOR)))
+    for k, o in enumerate(entry.fresh):
+        text.wrap(f"o{k}", o.spec, storages[o.region], o.offset)
+        if o.inference:
+            text.do(f"o{k}._inference = True")
+    if entry.differentiable:
+        _node(text, entry, names, list(storages.values()), CompiledFunctionBackward0)
+    fresh = iter(range(len(entry.fresh)))
+    results = [f"o{next(fresh)}" if o.spec is not None else names[o.region[1]] for o in entry.outputs]
+    if type(entry.shape) is Place:
+        text.do(f"return {results[entry.shape.number]}")
+    else:
+        text.do(f"return {text.name(rebuilt)}({text.name(entry.shape)}, [{', '.join(results)}])")
+    return text.made("call")
+
+
+def _node(text: _Text, entry: Entry, names, storages, node_class) -> None:
+    """What `Entry.hand_out` does with `record`."""
+    backward = entry.backward
+    tracked = [k for k, o in enumerate(entry.fresh) if o.tracked]
+    numbers = {k: number for number, k in enumerate(tracked)}
+    specs = tuple([entry.fresh[k].spec for k in tracked])
+    for label, value in (("accumulator", accumulator), ("gradient_edge", gradient_edge), ("next_sequence", next_sequence), ("anomaly", anomaly)):
+        text.names[label] = value
+    text.do(f"node = new({text.name(node_class)})")
+    edges = []
+    for place in entry.differentiable:
+        x = names[place]
+        edges.append(f"({x}._accumulator or accumulator({x}), 0, {x}) if {x}._node is None and {x}._base is None else gradient_edge({x})")
+    text.do(f"node.edges = [{', '.join(edges)}]")
+    saves = []
+    if backward is not None:
+        saves = [f"({names[p]}, {names[p]}.mem.version, {names[p]}._node)" for p in backward.reads]
+        for p in backward.reads_results:
+            o = f"o{p}"
+            saves.append(f"(None, {o}.mem.version, {numbers[p]}, {o}.spec, {o}.mem, {o}.ptr)" if p in numbers else f"({o}, {o}.mem.version, {o}._node)")
+    text.do(f"node.saves = [{', '.join(saves)}]")
+    text.do("node.seq = next_sequence()")
+    text.do(f"node.specs = {text.name(specs)}")
+    text.do("if anomaly.enabled:")
+    text.do("    anomaly.remember(node)")
+    text.do(f"node.entry = {text.name(entry)}; node.first = None; node.again = again; node.kept = kept")
+    text.do(f"node.external = [{', '.join(names)}]; node.results = [{', '.join(storages)}]")
+    text.do(f"node.versions = [{', '.join(f'{name}.mem.version' for name in names)}]")
+    for k, number in numbers.items():
+        if entry.fresh[k].spec.dtype.is_floating_point or entry.fresh[k].spec.dtype.is_complex:
+            text.do(f"o{k}._node = node; o{k}._nr = {number}; o{k}._tracked = True")
+
+
+def backward(entry: Entry):
+    """`call(node, grads)`: the gradients, or None where these grads, or a changed tensor, need the general way; None where every call does."""
+    back = entry.backward
+    assert back is not None
+    program = back.program
+    if not _plain(program) or any(o is not None and o.spec is not None and not o.spec.numel for o in back.results):
+        return None
+    text = _Text("def call(node, grads):")
+    grads = [f"g{k}" for k in range(len(back.pattern))]
+    text.do(f"[{', '.join(grads)}] = grads")
+    wrong = [f"{g} is not None" if spec is None else f"{g} is None or {g}.spec is not {text.name(spec)}" for g, spec in zip(grads, back.pattern)]
+    text.do(f"if {' or '.join(wrong)}:")
+    text.do("    return None")
+    if back.reads or back.reads_results:
+        text.do("saves = node.saves")
+        for place in range(len(back.reads)):
+            text.do(f"if (entry := saves[{place}])[0].mem.version != entry[1]:")
+            text.do("    return None")
+        for place, number in enumerate(back.reads_results, len(back.reads)):
+            storage = "[4]" if entry.fresh[number].tracked else "[0].mem"  # see saved.py: results are kept without themselves
+            text.do(f"if (entry := saves[{place}]){storage}.version != entry[1]:")
+            text.do("    return None")
+    count = len(entry.snapshot.tensors) + entry.leaves
+    text.do("external, results, kept = node.external, node.results, node.kept")
+    bases = [f"external[{k}].ptr" for k in range(count)] + [f"results[{k}].data" for k in range(len(entry.result_blocks))] + ["kept.data"]
+    bases += [f"{g}.ptr" for g in grads]
+    storages = {name: f"m{k}" for k, name in enumerate(back.blocks)}
+    for storage, size in zip(storages.values(), back.sizes):
+        text.do(f"{storage} = new_storage({size})")
+    bases += [f"{storage}.data" for storage in storages.values()]
+    text.run(program, dict(enumerate(bases, FIRST_TENSOR)))
+    storages.update((name, f"results[{k}]") for k, name in enumerate(entry.result_blocks))
+    found = []
+    for k, o in enumerate(back.results):
+        if o is None:
+            found.append("None")
+        elif o.region[0] == "grad" and o.spec is None:
+            found.append(grads[o.region[1]])
+        elif o.region[0] == "grad":
+            g = grads[o.region[1]]
+            text.do(f"r{k} = new(Tensor)")
+            text.do(f"r{k}.spec = {text.name(o.spec)}; r{k}.mem = {g}.mem; r{k}.ptr = {g}.ptr + {o.offset}")
+            found.append(f"r{k}")
+        else:
+            kept = o.region not in storages  # a window of what the forward pass kept
+            text.wrap(f"r{k}", o.spec, "kept" if kept else storages[o.region], o.offset + (entry.kept_places[o.region] if kept else 0))
+            found.append(f"r{k}")
+    text.do(f"return ({', '.join(found)}{',' if found else ''})")
+    return text.made("call")
