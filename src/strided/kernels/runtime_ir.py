@@ -11,7 +11,7 @@ from .formats import ENCODINGS, conversion_functions
 from .runtime_calls import LAUNCHER
 from .runtime_capture import CAPTURE
 from .runtime_memory import ALLOCATOR
-from .runtime_pool import POOL
+from .runtime_pool import pool_ir
 
 MAX_SLOTS = 64
 
@@ -83,6 +83,7 @@ declare void @free(ptr)
 declare ptr @malloc(i64)
 declare i32 @madvise(ptr, i64, i32)
 declare i64 @llvm.ctlz.i64(i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -452,4 +453,4 @@ def runtime_ir(arch: str) -> str:
         "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
         "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
     }.get(arch, ("call i32 @sched_yield()", ""))
-    return _texts() + _GLOBALS + ALLOCATOR + LAUNCHER + CAPTURE + declaration + POOL.replace("PAUSE", pause) + _BUILTINS + _half_to_double() + _scalar_reader()
+    return _texts() + _GLOBALS + ALLOCATOR + LAUNCHER + CAPTURE + declaration + pool_ir(pause) + _BUILTINS + _half_to_double() + _scalar_reader()

@@ -1,13 +1,18 @@
 """The runtime's thread pool as IR text: one job at a time, parts claimed by compare-and-swap, workers that spin a little and then sleep.
 
 What a job is (a kernel, its descriptor and slots) comes from runtime_calls.py.
+
+Linux wakes a thread where it slept, even on the core that its waker is using while another stands idle: a job of two milliseconds is over before
+the scheduler's next look. So a worker notes its core when it lies down, and whoever wakes it from that same core first forbids it that core.
 """
 from __future__ import annotations
+
+import sys
 
 # One job at a time. `p_word` holds (generation << 32 | parts << 16 | next part): a worker claims a part by compare-and-swap on the whole word.
 # Whether a part is left must follow from the word alone: the job's other fields may already be a newer job's while the word is still the old one's.
 # While the word says that a part is left its job is unfinished, so the fields are its own; and a stale word cannot be swapped.
-POOL = r"""
+_POOL = r"""
 @p_word = internal global i64 0
 @p_done = internal global i64 0
 @p_busy = internal global i64 0
@@ -17,6 +22,8 @@ POOL = r"""
 @p_fn = internal global ptr null
 @p_desc = internal global ptr null
 @p_slots = internal global ptr null
+@p_ids = internal global [MOST x ptr] zeroinitializer          ; the workers' pthread_t,
+@p_cores = internal global [MOST x i64] zeroinitializer        ; and the core on which each last lay down
 @p_mutex = internal global [16 x i64] zeroinitializer, align 64
 @p_cond = internal global [16 x i64] zeroinitializer, align 64
 
@@ -63,11 +70,12 @@ end:
   ret void
 }
 
-define internal ptr @worker(ptr %first) {
+define internal ptr @worker(ptr %first) {             ; %first: index << 32 | the last generation that is over
 entry:
-  %boxed = alloca ptr
-  store ptr %first, ptr %boxed
-  %g0 = load i64, ptr %boxed
+  %given = ptrtoint ptr %first to i64
+  %index = lshr i64 %given, 32
+  %g0 = and i64 %given, 4294967295
+  %core = getelementptr [MOST x i64], ptr @p_cores, i64 0, i64 %index
   br label %wait
 wait:
   %last = phi i64 [%g0, %entry], [%gen, %job]
@@ -86,6 +94,8 @@ pause:
 again:
   br label %spin
 sleep:
+  %here = call i64 @this_core()
+  store atomic i64 %here, ptr %core monotonic, align 8
   call i32 @pthread_mutex_lock(ptr @p_mutex)
   %s = atomicrmw add ptr @p_sleepers, i64 1 seq_cst
   br label %check
@@ -121,8 +131,7 @@ done:
 
 define internal void @pool_run(ptr %fn, ptr %desc, ptr %slots, i64 %parts) {
 entry:
-  %id = alloca [8 x i64]
-  %box = alloca i64
+  %id = alloca ptr
   %threads = load i64, ptr @p_threads
   %single = icmp sle i64 %threads, 1
   %many = icmp ugt i64 %parts, 65535                ; more than the word can count
@@ -137,19 +146,25 @@ lock:                                              ; a second Python thread find
   br i1 %free, label %staff, label %alone
 staff:
   %have = load i64, ptr @p_workers
-  %need = sub i64 %threads, 1
+  %wanted = sub i64 %threads, 1
+  %need = call i64 @llvm.umin.i64(i64 %wanted, i64 MOST)
   %short = icmp slt i64 %have, %need
   br i1 %short, label %hire, label %publish
 hire:
   %w0 = load i64, ptr @p_word
   %gen0 = lshr i64 %w0, 32
-  store i64 %gen0, ptr %box
-  %gp = load ptr, ptr %box
+  %index = shl i64 %have, 32
+  %first = or i64 %index, %gen0
+  %gp = inttoptr i64 %first to ptr
   %rc = call i32 @pthread_create(ptr %id, ptr null, ptr @worker, ptr %gp)
   %failed = icmp ne i32 %rc, 0
   br i1 %failed, label %publish, label %hired
 hired:
   %tid = load ptr, ptr %id
+  %ids = getelementptr [MOST x ptr], ptr @p_ids, i64 0, i64 %have
+  store ptr %tid, ptr %ids
+  %cores = getelementptr [MOST x i64], ptr @p_cores, i64 0, i64 %have
+  store atomic i64 -1, ptr %cores monotonic, align 8
   call i32 @pthread_detach(ptr %tid)
   %h2 = add i64 %have, 1
   store i64 %h2, ptr @p_workers
@@ -171,6 +186,7 @@ publish:
   %asleep = icmp sgt i64 %sl, 0
   br i1 %asleep, label %wake, label %own
 wake:
+  call void @make_way(i64 %need)
   call i32 @pthread_mutex_lock(ptr @p_mutex)
   call i32 @pthread_cond_broadcast(ptr @p_cond)
   call i32 @pthread_mutex_unlock(ptr @p_mutex)
@@ -216,3 +232,73 @@ define void @strided_after_fork() {
   ret void
 }
 """
+
+_LINUX = r"""
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @pthread_setaffinity_np(ptr, i64, ptr)
+
+define internal i64 @this_core() {
+  %c = call i32 @sched_getcpu()
+  %w = sext i32 %c to i64
+  ret i64 %w
+}
+
+; sends sleeping workers that would wake on the caller's core to its other cores
+define internal void @make_way(i64 %workers) {
+entry:
+  %mask = alloca [128 x i64]                         ; room for 8,192 cores
+  %here = call i64 @this_core()
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i2, %next]
+  %more = icmp ult i64 %i, %workers
+  br i1 %more, label %one, label %done
+one:
+  %core = getelementptr [MOST x i64], ptr @p_cores, i64 0, i64 %i
+  %c = load atomic i64, ptr %core monotonic, align 8
+  %same = icmp eq i64 %c, %here
+  %known = icmp sge i64 %c, 0
+  %both = and i1 %same, %known
+  br i1 %both, label %move, label %next
+move:
+  call void @llvm.memset.p0.i64(ptr %mask, i8 0, i64 1024, i1 false)
+  %rc = call i32 @sched_getaffinity(i32 0, i64 1024, ptr %mask)   ; what the caller may use, without its own core; nothing happens where that leaves none
+  %word = lshr i64 %here, 6
+  %slot = getelementptr [128 x i64], ptr %mask, i64 0, i64 %word
+  %bit = and i64 %here, 63
+  %flag = shl i64 1, %bit
+  %others = xor i64 %flag, -1
+  %old = load i64, ptr %slot
+  %new = and i64 %old, %others
+  store i64 %new, ptr %slot
+  %ids = getelementptr [MOST x ptr], ptr @p_ids, i64 0, i64 %i
+  %id = load ptr, ptr %ids
+  %rc2 = call i32 @pthread_setaffinity_np(ptr %id, i64 1024, ptr %mask)
+  store atomic i64 -1, ptr %core monotonic, align 8
+  br label %next
+next:
+  %i2 = add i64 %i, 1
+  br label %loop
+done:
+  ret void
+}
+"""
+
+# Elsewhere no call binds a thread to cores; the scheduler is left alone.
+_ELSEWHERE = """
+define internal i64 @this_core() {
+  ret i64 -1
+}
+define internal void @make_way(i64 %workers) {
+  ret void
+}
+"""
+
+_MOST_WORKERS = 1024
+
+
+def pool_ir(pause: str, platform: str = sys.platform) -> str:
+    """The pool's functions; `pause` is the architecture's spin-wait instruction."""
+    text = _POOL + (_LINUX if platform == "linux" else _ELSEWHERE)
+    return text.replace("PAUSE", pause).replace("MOST", str(_MOST_WORKERS))
