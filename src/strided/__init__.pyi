@@ -3,6 +3,7 @@ from builtins import bool as _bool, bytes as _bytes, complex as _complex, float 
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
+from strided import _C as _C
 from strided import _dynamo as _dynamo
 from strided import _functorch as _functorch
 from strided import _inductor as _inductor
@@ -19,6 +20,7 @@ from strided import distributed as distributed
 from strided import distributions as distributions
 from strided import fft as fft
 from strided import func as func
+from strided import fx as fx
 from strided import hub as hub
 from strided import io as io
 from strided import jit as jit
@@ -28,6 +30,7 @@ from strided import linalg as linalg
 from strided import mps as mps
 from strided import multiprocessing as multiprocessing
 from strided import nn as nn
+from strided import onnx as onnx
 from strided import optim as optim
 from strided import random as random
 from strided import signal as signal
@@ -230,7 +233,7 @@ def addr_(input, vec1, vec2, *, beta=1, alpha=1) -> Tensor:
     r"""In-place form of `addr`."""
 def adjoint(input) -> Tensor:
     r"""The last two dimensions exchanged (and conjugated, for complex numbers)."""
-def alias_copy(input) -> Tensor:
+def alias_copy(input, *, out=None) -> Tensor:
     r"""`alias`, with the result in memory of its own."""
 def all(input, dim=None, keepdim=False, *, out=None) -> Tensor:
     r"""Whether all elements are non-zero, in all or along `dim`; True for none."""
@@ -273,7 +276,7 @@ def argmax(input, dim=None, keepdim=False, *, out=None) -> Tensor:
     r"""Position of the first largest element (or first NaN): in the flattened input, or along `dim`."""
 def argmin(input, dim=None, keepdim=False, *, out=None) -> Tensor:
     r"""Position of the first smallest element (or first NaN): in the flattened input, or along `dim`."""
-def argsort(input, dim=-1, descending=False, stable=False) -> Tensor:
+def argsort(input, dim=-1, descending=False, stable=False, *, out=None) -> Tensor:
     r"""The indices of `sort`."""
 def argwhere(input) -> Tensor:
     r"""`nonzero(input)`."""
@@ -281,9 +284,9 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
     r"""Any window of the storage: sizes, strides and offset in elements. Raises RuntimeError where it would leave the storage."""
 def as_strided_(input, size, stride, storage_offset=None) -> Tensor:
     r"""This tensor becomes a window of its own memory with other sizes, strides and offset (in elements)."""
-def as_strided_copy(input, size, stride, storage_offset=None) -> Tensor:
+def as_strided_copy(input, size, stride, storage_offset=None, *, out=None) -> Tensor:
     r"""`as_strided`, with the result in memory of its own."""
-def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
+def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None) -> Tensor:
     r"""input with the window of `as_strided` replaced by `src`."""
 def asin(input, *, out=None) -> Tensor: ...
 def asin_(input) -> Tensor:
@@ -365,11 +368,11 @@ def clamp(input, min=None, max=None, *, out=None) -> Tensor:
     r"""input limited to [min, max]; either bound may be a number, a tensor or None. Raises RuntimeError when both are None."""
 def clamp_(input, min=None, max=None) -> Tensor:
     r"""In-place form of `clamp`."""
-def clamp_max(input, max) -> Tensor:
+def clamp_max(input, max, *, out=None) -> Tensor:
     r"""input, lowered to at most `max`."""
 def clamp_max_(input, max) -> Tensor:
     r"""In-place form of `clamp_max`."""
-def clamp_min(input, min) -> Tensor:
+def clamp_min(input, min, *, out=None) -> Tensor:
     r"""input, raised to at least `min`."""
 def clamp_min_(input, min) -> Tensor:
     r"""In-place form of `clamp_min`."""
@@ -451,7 +454,7 @@ def detach_(input: Tensor) -> Tensor:
 def detach_copy(input) -> Tensor:
     r"""`detach`, with the result in memory of its own."""
 device = Device
-def diag(input, diagonal=0) -> Tensor:
+def diag(input, diagonal=0, *, out=None) -> Tensor:
     r"""A matrix's diagonal as a copy, or the matrix with a vector on its diagonal. [n, m] -> [min(n, m)]; [n] -> [n, n]"""
 def diag_embed(input, offset=0, dim1=-2, dim2=-1) -> Tensor:
     r"""Matrices with the input's last dimension on a diagonal, zero elsewhere. [.., n] -> [.., n+|offset|, n+|offset|]"""
@@ -459,11 +462,11 @@ def diagflat(input, offset=0) -> Tensor:
     r"""A matrix with all elements of the input on its diagonal. [..] -> [n, n]"""
 def diagonal(input, offset=0, dim1=0, dim2=1) -> Tensor:
     r"""The diagonal of dimensions `dim1` and `dim2`, `offset` above the main one, as a new last dimension. [n, m] -> [min(n, m)]"""
-def diagonal_copy(input, offset=0, dim1=0, dim2=1) -> Tensor:
+def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, out=None) -> Tensor:
     r"""`diagonal`, with the result in memory of its own."""
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1) -> Tensor:
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None) -> Tensor:
     r"""input with a diagonal (as in `diagonal`) replaced by `src`."""
-def diff(input, n=1, dim=-1, prepend=None, append=None) -> Tensor:
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None) -> Tensor:
     r"""Differences of neighbours along `dim`, n times; prepend and append are joined to the input first."""
 def digamma(input, *, out=None) -> Tensor: ...
 def digamma_(input) -> Tensor:
@@ -495,7 +498,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=..., sca
     r"""The rows of `weight` that `input` (int64 or int32, any shape) names. [*], [V, D] -> [*, D]"""
 def empty(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None) -> Tensor:
     r"""A tensor of a shape with undefined elements."""
-def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
     r"""A tensor shaped as `input` with undefined elements."""
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""An uninitialised tensor without gaps; physical_layout lists its dimensions in the order in which they lie in memory, the outermost first."""
@@ -519,7 +522,7 @@ def exp2_(input) -> Tensor:
     r"""In-place form of `exp2`."""
 def exp_(input) -> Tensor:
     r"""In-place form of `exp`."""
-def expand_copy(input, *shape, size=None, implicit=False) -> Tensor:
+def expand_copy(input, *shape, size=None, implicit=False, out=None) -> Tensor:
     r"""`expand`, with the result in memory of its own."""
 def expit(input, *, out=None) -> Tensor: ...
 def expit_(input) -> Tensor:
@@ -579,7 +582,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     r"""A tensor over the memory of an object with `__dlpack__`, or of a DLPack capsule; writes are seen on both sides. copy: True always, False never copies."""
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""A tensor of a shape with every element `fill_value`, whose type (bool, int, float) gives the dtype unless one is given."""
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
     r"""A tensor shaped as `input` with every element `fill_value`."""
 def gather(input, dim, index, *, sparse_grad=False, out=None) -> Tensor:
     r"""out[i][j] = input[i][index[i][j]] along `dim`; index may be smaller than input in the other dimensions."""
@@ -621,7 +624,7 @@ def hinge_embedding_loss(input, target, margin=..., size_average=None, reduce=No
     r"""x where t is 1, max(0, margin − x) where it is −1."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     r"""Counts of input's elements in `bins` equal bins between min and max (both 0: the data's), in input's dtype; others are not counted. [*] -> [bins]"""
-def histogram(input, bins, *, range=None, weight=None, density=False) -> _histogram:
+def histogram(input, bins, *, range=None, weight=None, density=False, out=None) -> _histogram:
     r"""(hist, bin_edges) of input's elements: `bins` equal bins over `range` (the data's by default), or between the edges given as a tensor. [*] -> [bins], [bins + 1]"""
 def histogramdd(input, bins, *, range=None, weight=None, density=False) -> _histogramdd:
     r"""(hist, bin_edges) of points: [*, d] -> [bins of dimension 1, …, bins of dimension d]. bins: a number for all dimensions, one each, or the edges of each."""
@@ -630,9 +633,9 @@ def hsplit(input, indices_or_sections) -> tuple[Tensor, ...]:
 def hstack(tensors, *, out=None) -> Tensor:
     r"""cat along dimension 1, along dimension 0 for 1-d tensors."""
 def hypot(input, other, *, out=None) -> Tensor: ...
-def i0(*operands, out=None) -> Tensor:
+def i0(input, *, out=None) -> Tensor:
     r"""The modified Bessel function of the first kind, order 0."""
-def i0_(*operands) -> Tensor:
+def i0_(input) -> Tensor:
     r"""In-place form of `i0`."""
 def igamma(input, other, *, out=None) -> Tensor:
     r"""The regularized lower incomplete gamma function P(input, other)."""
@@ -660,7 +663,7 @@ def index_put(input, indices, values, accumulate=False) -> Tensor:
     r"""A copy of input with `values` (broadcast) at `indices`, a tuple of int tensors or masks; accumulate: added to what is there."""
 def index_put_(input, indices, values, accumulate=False) -> Tensor:
     r"""In-place form of `index_put`."""
-def index_reduce(input, dim, index, source, reduce, *, include_self=True) -> Tensor:
+def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None) -> Tensor:
     r"""A copy of input whose entries of `dim` that `index` names are combined with source's by "prod", "mean", "amax" or "amin"."""
 def index_reduce_(input, dim, index, source, reduce, *, include_self=True) -> Tensor:
     r"""In-place form of `index_reduce`."""
@@ -755,7 +758,7 @@ def log2_(input) -> Tensor:
     r"""In-place form of `log2`."""
 def log_(input) -> Tensor:
     r"""In-place form of `log`."""
-def log_softmax(input, dim, dtype=None) -> Tensor:
+def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     r"""x - log(sum(exp(x))) along `dim`, without overflow."""
 def logaddexp(input, other, *, out=None) -> Tensor: ...
 def logaddexp2(input, other, *, out=None) -> Tensor: ...
@@ -834,13 +837,13 @@ def min(input, other: Tensor) -> Tensor:
 def minimum(input, other, *, out=None) -> Tensor: ...
 def mm(input, mat2, *, out=None) -> Tensor:
     r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
-def mode(input, dim=-1, keepdim=False) -> _mode:
+def mode(input, dim=-1, keepdim=False, *, out=None) -> _mode:
     r"""(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its position in the sorted row."""
 def moveaxis(input, source, destination) -> Tensor:
     r"""Dimensions `source` moved to the positions `destination`; the others keep their order."""
 def movedim(input, source, destination) -> Tensor:
     r"""Dimensions `source` moved to the positions `destination`; the others keep their order."""
-def msort(input) -> Tensor:
+def msort(input, *, out=None) -> Tensor:
     r"""The values of `sort` along dimension 0."""
 def mul(input, other, *, out=None) -> Tensor: ...
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None) -> Tensor:
@@ -871,13 +874,13 @@ def nanmedian(input, dim: _int, keepdim: _bool = ...) -> _nanmedian:
 @overload
 def nanmedian(input) -> Tensor:
     r"""The lower median of all elements, or (values, indices) along `dim`. NaN is ignored."""
-def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear') -> Tensor:
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor:
     r"""The q-quantiles (q in [0, 1], a number or 1-d) of all elements or along `dim`, NaN ignored. [q, ..] for 1-d q."""
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor:
     r"""Sum along `dim` with NaN counted as 0."""
 def narrow(input, dim, start, length) -> Tensor:
     r"""`length` entries of dimension `dim` from `start` (an int or a 0-d integer tensor)."""
-def narrow_copy(input, dim, start, length) -> Tensor:
+def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
     r"""`narrow`, with the result in memory of its own."""
 def native_layer_norm(input, normalized_shape, weight, bias, eps) -> tuple[Tensor, ...]:
     r"""(layer_norm, mean, 1 / sqrt(var + eps)), the last two of size 1 along the normalised dimensions."""
@@ -911,7 +914,7 @@ def numel(input: Tensor) -> _int:
 nvfp4: BlockFormat
 def ones(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""A tensor of a shape with every element 1."""
-def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
     r"""A tensor shaped as `input` with every element 1."""
 def orgqr(input, input2, *, out=None) -> Tensor:
     r"""`linalg.householder_product`."""
@@ -921,7 +924,7 @@ def outer(input, vec2, *, out=None) -> Tensor:
     r"""Every element of one vector times every one of another: [m], [n] -> [m, n]."""
 def permute(input, *dims_given, dims=None) -> Tensor:
     r"""Dimension i of the result is dimension `dims[i]` of the input."""
-def permute_copy(input, *dims_given, dims=None) -> Tensor:
+def permute_copy(input, *dims_given, dims=None, out=None) -> Tensor:
     r"""`permute`, with the result in memory of its own."""
 pi: _float
 def pinverse(input, rcond=...) -> Tensor:
@@ -945,7 +948,7 @@ def put_(input, index, source, accumulate=False) -> Tensor:
     r"""In-place form of `put`."""
 def qr(input, some=True, *, out=None) -> _qr:
     r"""`linalg.qr`, reduced if `some`, else complete."""
-def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear') -> Tensor:
+def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=None) -> Tensor:
     r"""The q-quantiles (q in [0, 1], a number or 1-d) of all elements or along `dim`. [q, ..] for 1-d q."""
 def quantize(input, format, *, scale_rule=None, group=128, scale='float16', zero_point=False, tensor_scale=None, pad=False) -> Tensor:
     r"""`input` [*, n] in blocks of low-precision elements along its last dimension, rounded to nearest even. No gradient flows through it."""
@@ -1024,11 +1027,11 @@ def scatter_reduce_(input, *args, **kwargs) -> Tensor:
     r"""In-place form of `scatter_reduce`."""
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None) -> Tensor:
     r"""Where each value would be inserted into the last dimension of `sorted_sequence`: before its equals, or with right=True (side="right") behind them."""
-def select(input, dim, index) -> Tensor:
-    r"""Entry `index` of dimension `dim`, without that dimension."""
-def select_copy(input, dim, index) -> Tensor:
+def select(input, dim=None, index=None, axis=None) -> Tensor:
+    r"""Entry `index` of dimension `dim` (or `axis`), without that dimension."""
+def select_copy(input, dim=None, index=None, axis=None, *, out=None) -> Tensor:
     r"""`select`, with the result in memory of its own."""
-def select_scatter(input, src, dim, index) -> Tensor:
+def select_scatter(input, src, dim, index, *, out=None) -> Tensor:
     r"""input with entry `index` of dimension `dim` replaced by `src`."""
 def selu(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation selu, elementwise."""
@@ -1062,23 +1065,23 @@ def sinc_(input) -> Tensor:
 def sinh(input, *, out=None) -> Tensor: ...
 def sinh_(input) -> Tensor:
     r"""In-place form of `sinh`."""
-def slice_copy(input, dim=0, start=None, end=None, step=1) -> Tensor:
+def slice_copy(input, dim=0, start=None, end=None, step=1, *, out=None) -> Tensor:
     r"""`slice`, with the result in memory of its own."""
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1) -> Tensor:
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None) -> Tensor:
     r"""input with `input[start:end:step]` along `dim` replaced by `src`."""
 def slogdet(input) -> _slogdet:
     r"""`linalg.slogdet`."""
-def softmax(input, dim, dtype=None) -> Tensor:
+def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     r"""exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
 def sort(input, dim=-1, descending=False, stable=False, *, out=None) -> _sort:
     r"""(values, indices) along `dim` in ascending (or descending) order; NaN counts as the largest. Equal elements keep their order."""
 def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
     r"""Windows along `dim`: of `split_size` entries each (the last may be shorter), or of the given sizes, which must add up to the dimension."""
-def split_copy(tensor, split_size_or_sections=None, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
+def split_copy(tensor, split_size_or_sections=None, dim=0, *, split_size=None, out=None) -> tuple[Tensor, ...]:
     r"""`split`, with the result in memory of its own."""
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     r"""Windows of the given sizes along `dim`."""
-def split_with_sizes_copy(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
+def split_with_sizes_copy(input, split_sizes, dim=0, *, out=None) -> tuple[Tensor, ...]:
     r"""`split_with_sizes`, with the result in memory of its own."""
 def spmm(input, mat2, *, out=None) -> Tensor:
     r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
@@ -1088,9 +1091,9 @@ def sqrt_(input) -> Tensor:
 def square(input, *, out=None) -> Tensor: ...
 def square_(input) -> Tensor:
     r"""In-place form of `square`."""
-def squeeze(input, dim=None) -> Tensor:
-    r"""Without its dimensions of size 1: all, or those named by `dim` (an int or several)."""
-def squeeze_copy(input, dim=None) -> Tensor:
+def squeeze(input, dim=None, axis=None, *more) -> Tensor:
+    r"""Without its dimensions of size 1: all, or those named by `dim` (or `axis`; an int or several, also one by one)."""
+def squeeze_copy(input, dim=None, axis=None, *more, out=None) -> Tensor:
     r"""`squeeze`, with the result in memory of its own."""
 def stack(tensors, dim=0, *, out=None) -> Tensor:
     r"""The tensors side by side along a new dimension `dim`; all of one shape. n x [a, b] -> [n, a, b]"""
@@ -1109,13 +1112,13 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor:
     r"""Sum of all elements, or along `dim` (an int or several). Integers and bool give int64 unless `dtype` says otherwise."""
 def svd(input, some=True, compute_uv=True, *, out=None) -> _svd:
     r"""(U, S, V) with input = U diag(S) Vᴴ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
-def swapaxes(input, dim0, dim1) -> Tensor:
-    r"""Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
+def swapaxes(input, axis0, axis1) -> Tensor:
+    r"""`transpose`, by NumPy's name."""
 def swapdims(input, dim0, dim1) -> Tensor:
     r"""Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
 def t(input) -> Tensor:
     r"""The transpose of a matrix; tensors of fewer dimensions as they are. [a, b] -> [b, a]"""
-def t_copy(input) -> Tensor:
+def t_copy(input, *, out=None) -> Tensor:
     r"""`t`, with the result in memory of its own."""
 def take(input, index, *, out=None) -> Tensor:
     r"""Elements at flat (row-major) positions; result of index's shape. Negative positions count from the end."""
@@ -1143,13 +1146,13 @@ def trace(input) -> Tensor:
     r"""Sum of the diagonal of a matrix: [n, m] -> []. Raises RuntimeError for another number of dimensions."""
 def transpose(input, dim0, dim1) -> Tensor:
     r"""Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
-def transpose_copy(input, dim0, dim1) -> Tensor:
+def transpose_copy(input, dim0, dim1, *, out=None) -> Tensor:
     r"""`transpose`, with the result in memory of its own."""
 def trapezoid(y, x=None, *, dx=None, dim=-1) -> Tensor:
     r"""The integral of y along `dim` by the trapezoidal rule, at points x or dx apart (default 1)."""
 def trapz(y, x=None, *, dx=None, dim=-1) -> Tensor:
     r"""The integral of y along `dim` by the trapezoidal rule, at points x or dx apart (default 1)."""
-def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False) -> _triangular_solve:
+def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None) -> _triangular_solve:
     r"""(solution, cloned_coefficient) of AX = input (or AᵀX = input), both [*, n, ..]. Prefer `linalg.solve_triangular`."""
 def tril(input, diagonal=0, *, out=None) -> Tensor:
     r"""Matrices with only the elements on and below diagonal number `diagonal` (0: the main one, above it positive) kept, others 0. [.., n, m]"""
@@ -1184,11 +1187,11 @@ uint7: DType
 uint8: DType
 def unbind(input, dim=0) -> tuple[Tensor, ...]:
     r"""The entries of dimension `dim`, each without it. [n, a] -> n x [a]"""
-def unbind_copy(input, dim=0) -> tuple[Tensor, ...]:
+def unbind_copy(input, dim=0, *, out=None) -> tuple[Tensor, ...]:
     r"""`unbind`, with the result in memory of its own."""
 def unflatten(input, dim, sizes) -> Tensor:
     r"""Dimension `dim` split into `sizes`, of which one may be -1."""
-def unfold_copy(input, dimension, size, step) -> Tensor:
+def unfold_copy(input, dimension, size, step, *, out=None) -> Tensor:
     r"""`unfold`, with the result in memory of its own."""
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) -> Tensor:
     r"""The distinct elements (or, along `dim`, slices) in ascending order; with the places of the input's elements among them and their counts if asked."""
@@ -1202,9 +1205,9 @@ def unsafe_split(tensor, split_size_or_sections=None, dim=0, *, split_size=None)
     r"""`split` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
 def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     r"""`split_with_sizes` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
-def unsqueeze(input, dim) -> Tensor:
-    r"""A new dimension of size 1 at position `dim` of the result."""
-def unsqueeze_copy(input, dim) -> Tensor:
+def unsqueeze(input, dim=None, axis=None) -> Tensor:
+    r"""A new dimension of size 1 at position `dim` (or `axis`) of the result."""
+def unsqueeze_copy(input, dim=None, axis=None, *, out=None) -> Tensor:
     r"""`unsqueeze`, with the result in memory of its own."""
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     r"""Every operator is deterministic for a given number of threads; the switch is kept for code that sets it."""
@@ -1220,7 +1223,7 @@ def view_as_complex(input) -> Tensor:
     r"""A last dimension of size 2 as complex numbers, in the same memory. [.., 2] -> [..]"""
 def view_as_real(input) -> Tensor:
     r"""Real and imaginary parts in a last dimension of size 2, in the same memory. [..] -> [.., 2]. Raises RuntimeError for a real tensor."""
-def view_copy(input, *shape, size=None, dtype=None) -> Tensor:
+def view_copy(input, *shape, size=None, dtype=None, out=None) -> Tensor:
     r"""`view`, with the result in memory of its own."""
 def vsplit(input, indices_or_sections) -> tuple[Tensor, ...]:
     r"""tensor_split along dimension 0; a number of sections must divide it."""
@@ -1235,5 +1238,5 @@ def zero_(input) -> Tensor:
     r"""Every element set to 0."""
 def zeros(*size_given, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""A tensor of a shape with every element 0."""
-def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
     r"""A tensor shaped as `input` with every element 0."""

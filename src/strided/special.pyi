@@ -5,15 +5,15 @@ from typing import Any, overload
 
 from strided.tensor import Tensor as Tensor
 
-def airy_ai(*operands, out=None) -> Tensor:
+def airy_ai(input, *, out=None) -> Tensor:
     r"""Airy's function Ai."""
-def bessel_j0(*operands, out=None) -> Tensor:
+def bessel_j0(input, *, out=None) -> Tensor:
     r"""The Bessel function of the first kind, order 0."""
-def bessel_j1(*operands, out=None) -> Tensor:
+def bessel_j1(input, *, out=None) -> Tensor:
     r"""The Bessel function of the first kind, order 1."""
-def bessel_y0(*operands, out=None) -> Tensor:
+def bessel_y0(input, *, out=None) -> Tensor:
     r"""The Bessel function of the second kind, order 0."""
-def bessel_y1(*operands, out=None) -> Tensor:
+def bessel_y1(input, *, out=None) -> Tensor:
     r"""The Bessel function of the second kind, order 1."""
 def chebyshev_polynomial_t(input, n, *, out=None) -> Tensor:
     r"""The Chebyshev polynomial of the first kind of degree n at input; n is a number or a tensor."""
@@ -24,11 +24,11 @@ def chebyshev_polynomial_v(input, n, *, out=None) -> Tensor:
 def chebyshev_polynomial_w(input, n, *, out=None) -> Tensor:
     r"""The Chebyshev polynomial of the fourth kind of degree n at input; n is a number or a tensor."""
 def digamma(input, *, out=None) -> Tensor: ...
-def entr(*operands, out=None) -> Tensor:
+def entr(input, *, out=None) -> Tensor:
     r"""-x log x; 0 at 0, -inf below."""
 def erf(input, *, out=None) -> Tensor: ...
 def erfc(input, *, out=None) -> Tensor: ...
-def erfcx(*operands, out=None) -> Tensor:
+def erfcx(input, *, out=None) -> Tensor:
     r"""exp(x²) * erfc(x)."""
 def erfinv(input, *, out=None) -> Tensor: ...
 def exp2(input, *, out=None) -> Tensor: ...
@@ -43,48 +43,48 @@ def hermite_polynomial_h(input, n, *, out=None) -> Tensor:
     r"""The physicist's Hermite polynomial of degree n at input."""
 def hermite_polynomial_he(input, n, *, out=None) -> Tensor:
     r"""The probabilist's Hermite polynomial of degree n at input."""
-def i0(*operands, out=None) -> Tensor:
+def i0(input, *, out=None) -> Tensor:
     r"""The modified Bessel function of the first kind, order 0."""
-def i0e(*operands, out=None) -> Tensor:
+def i0e(input, *, out=None) -> Tensor:
     r"""exp(-|x|) * i0(x)."""
-def i1(*operands, out=None) -> Tensor:
+def i1(input, *, out=None) -> Tensor:
     r"""The modified Bessel function of the first kind, order 1."""
-def i1e(*operands, out=None) -> Tensor:
+def i1e(input, *, out=None) -> Tensor:
     r"""exp(-|x|) * i1(x)."""
 def laguerre_polynomial_l(input, n, *, out=None) -> Tensor:
     r"""The Laguerre polynomial of degree n at input."""
 def legendre_polynomial_p(input, n, *, out=None) -> Tensor:
     r"""The Legendre polynomial of degree n at input."""
 def log1p(input, *, out=None) -> Tensor: ...
-def log_ndtr(*operands, out=None) -> Tensor:
+def log_ndtr(input, *, out=None) -> Tensor:
     r"""log(ndtr(x)), accurate far below 0."""
-def log_softmax(input, dim, dtype=None) -> Tensor:
+def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     r"""x - log(sum(exp(x))) along `dim`, without overflow."""
 def logit(input, eps=None, *, out=None) -> Tensor:
     r"""log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]."""
 def logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor:
     r"""log(sum(exp(x))) along `dim` (an int or several), without overflow."""
-def modified_bessel_i0(*operands, out=None) -> Tensor:
+def modified_bessel_i0(input, *, out=None) -> Tensor:
     r"""The modified Bessel function of the first kind, order 0."""
-def modified_bessel_i1(*operands, out=None) -> Tensor:
+def modified_bessel_i1(input, *, out=None) -> Tensor:
     r"""The modified Bessel function of the first kind, order 1."""
-def modified_bessel_k0(*operands, out=None) -> Tensor:
+def modified_bessel_k0(input, *, out=None) -> Tensor:
     r"""The modified Bessel function of the second kind, order 0."""
-def modified_bessel_k1(*operands, out=None) -> Tensor:
+def modified_bessel_k1(input, *, out=None) -> Tensor:
     r"""The modified Bessel function of the second kind, order 1."""
 def multigammaln(input, p, *, out=None) -> Tensor:
     r"""The logarithm of the multivariate gamma function of dimension p >= 1."""
-def ndtr(*operands, out=None) -> Tensor:
+def ndtr(input, *, out=None) -> Tensor:
     r"""The area under the standard normal density up to x."""
-def ndtri(*operands, out=None) -> Tensor:
+def ndtri(input, *, out=None) -> Tensor:
     r"""The x for which ndtr(x) is the given p."""
 def polygamma(n, input, *, out=None) -> Tensor:
     r"""The n-th derivative of digamma, n >= 0."""
 def psi(input, *, out=None) -> Tensor: ...
 def round(input, *, decimals=0, out=None) -> Tensor: ...
-def scaled_modified_bessel_k0(*operands, out=None) -> Tensor:
+def scaled_modified_bessel_k0(input, *, out=None) -> Tensor:
     r"""exp(x) * modified_bessel_k0(x)."""
-def scaled_modified_bessel_k1(*operands, out=None) -> Tensor:
+def scaled_modified_bessel_k1(input, *, out=None) -> Tensor:
     r"""exp(x) * modified_bessel_k1(x)."""
 def shifted_chebyshev_polynomial_t(input, n, *, out=None) -> Tensor:
     r"""The Chebyshev polynomial of the first kind of degree n at 2 * input - 1."""
@@ -95,11 +95,11 @@ def shifted_chebyshev_polynomial_v(input, n, *, out=None) -> Tensor:
 def shifted_chebyshev_polynomial_w(input, n, *, out=None) -> Tensor:
     r"""The Chebyshev polynomial of the fourth kind of degree n at 2 * input - 1."""
 def sinc(input, *, out=None) -> Tensor: ...
-def softmax(input, dim, dtype=None) -> Tensor:
+def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     r"""exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
-def spherical_bessel_j0(*operands, out=None) -> Tensor:
+def spherical_bessel_j0(input, *, out=None) -> Tensor:
     r"""The spherical Bessel function of the first kind, order 0: sin(x) / x."""
-def xlog1py(*operands, out=None) -> Tensor:
+def xlog1py(input, other, *, out=None) -> Tensor:
     r"""x * log1p(y), 0 where x is 0."""
 def xlogy(input, other, *, out=None) -> Tensor: ...
 def zeta(input, other, *, out=None) -> Tensor:

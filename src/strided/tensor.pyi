@@ -548,9 +548,9 @@ class Tensor:
     def hypot(self, other) -> Tensor: ...
     def hypot_(self, other) -> Tensor:
         r"""In-place form of `hypot`."""
-    def i0(self, *operands) -> Tensor:
+    def i0(self) -> Tensor:
         r"""The modified Bessel function of the first kind, order 0."""
-    def i0_(self, *operands) -> Tensor:
+    def i0_(self) -> Tensor:
         r"""In-place form of `i0`."""
     def igamma(self, other) -> Tensor:
         r"""The regularized lower incomplete gamma function P(input, other)."""
@@ -990,8 +990,8 @@ class Tensor:
         r"""A copy of input with `src` combined at `index` along `dim` by "sum", "prod", "mean", "amax" or "amin"; include_self: with what is there."""
     def scatter_reduce_(self, *args, **kwargs) -> Tensor:
         r"""In-place form of `scatter_reduce`."""
-    def select(self, dim, index) -> Tensor:
-        r"""Entry `index` of dimension `dim`, without that dimension."""
+    def select(self, dim=None, index=None, axis=None) -> Tensor:
+        r"""Entry `index` of dimension `dim` (or `axis`), without that dimension."""
     def select_scatter(self, src, dim, index) -> Tensor:
         r"""input with entry `index` of dimension `dim` replaced by `src`."""
     def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
@@ -1044,8 +1044,8 @@ class Tensor:
     def square(self) -> Tensor: ...
     def square_(self) -> Tensor:
         r"""In-place form of `square`."""
-    def squeeze(self, dim=None) -> Tensor:
-        r"""Without its dimensions of size 1: all, or those named by `dim` (an int or several)."""
+    def squeeze(self, dim=None, axis=None, *more) -> Tensor:
+        r"""Without its dimensions of size 1: all, or those named by `dim` (or `axis`; an int or several, also one by one)."""
     def squeeze_(self, dim=None) -> Tensor:
         r"""In-place form of `squeeze`."""
     def std(self, dim=None, unbiased=None, keepdim=False, *, correction=None) -> Tensor:
@@ -1068,12 +1068,12 @@ class Tensor:
     def subtract_(self, other, *, alpha=1) -> Tensor: ...
     def sum(self, dim=None, keepdim=False, *, dtype=None) -> Tensor:
         r"""Sum of all elements, or along `dim` (an int or several). Integers and bool give int64 unless `dtype` says otherwise."""
-    def sum_to_size(self, *size) -> Tensor:
+    def sum_to_size(self, *sizes, size=None) -> Tensor:
         r"""input summed over the dimensions along which `size` would be broadcast to its shape."""
     def svd(self, some=True, compute_uv=True) -> _svd:
         r"""(U, S, V) with input = U diag(S) Vᴴ, as `linalg.svd` has it; zeros for U and V without compute_uv."""
-    def swapaxes(self, dim0, dim1) -> Tensor:
-        r"""Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
+    def swapaxes(self, axis0, axis1) -> Tensor:
+        r"""`transpose`, by NumPy's name."""
     def swapaxes_(self, dim0, dim1) -> Tensor:
         r"""In-place form of `transpose`: this tensor's own shape changes."""
     def swapdims(self, dim0, dim1) -> Tensor:
@@ -1152,8 +1152,8 @@ class Tensor:
         r"""`split` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
     def unsafe_split_with_sizes(self, split_sizes, dim=0) -> tuple[Tensor, ...]:
         r"""`split_with_sizes` whose pieces autograd takes for separate tensors: they may be written in place, the input must then not be used."""
-    def unsqueeze(self, dim) -> Tensor:
-        r"""A new dimension of size 1 at position `dim` of the result."""
+    def unsqueeze(self, dim=None, axis=None) -> Tensor:
+        r"""A new dimension of size 1 at position `dim` (or `axis`) of the result."""
     def unsqueeze_(self, dim) -> Tensor:
         r"""In-place form of `unsqueeze`."""
     def untyped_storage(self) -> UntypedStorage:

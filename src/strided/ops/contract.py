@@ -192,8 +192,8 @@ def chain_matmul(*matrices, out=None):
     return result if out is None else out.copy_(result)
 
 
-@operator("multi_dot", method=False, namespace="linalg", autocast="lower", flops=_chain_flops)
-def multi_dot(tensors, *, out=None):
+@operator("multi_dot", method=False, namespace="linalg", out=True, autocast="lower", flops=_chain_flops)
+def multi_dot(tensors):
     """Product of several matrices in the order that costs least; the first and the last may be vectors."""
     tensors = list(tensors)
     if len(tensors) < 2:
@@ -207,8 +207,7 @@ def multi_dot(tensors, *, out=None):
         if t.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {t.ndim}D")
     result = _multiply_chain(tensors)
-    result = result.reshape([size for size, gone in zip(result.shape, (first, last)) if not gone])
-    return result if out is None else out.copy_(result)
+    return result.reshape([size for size, gone in zip(result.shape, (first, last)) if not gone])
 
 
 # ---- einsum -----------------------------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def _count(rows, edges: list, weight, density: bool, dtype, device) -> Tensor:
     return host.tensor(counts, dtype, device)
 
 
-@operator("histogram")
+@operator("histogram", out=True)
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """(hist, bin_edges) of input's elements: `bins` equal bins over `range` (the data's by default), or between the edges given as a tensor. [*] -> [bins], [bins + 1]"""
     _check_float("histogram", input)
@@ -112,7 +112,12 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
 _up_to = range
 
 
-@operator("isin", method=False, out=True)
+def _number(value, dtype):
+    """A 0-d tensor of a number; an integer wraps where `dtype` is too narrow for it."""
+    return scalar_tensor(value, dtype=dtype) if dtype.is_floating_point else TABLE["to"].call(scalar_tensor(value, dtype=dtypes.int64), dtype)
+
+
+@operator("isin", method=False, out=True, names={"element": "elements", "test_element": "test_elements"})
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each element is among test_elements (invert: is not); either may be a number."""
     import numpy
@@ -123,8 +128,10 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     shape, device = elements.shape if isinstance(elements, Tensor) else (), tensors[0].device
     if tensors[0].is_meta:
         return empty(shape, dtypes.bool_, device)
+    if isinstance(elements, complex) or isinstance(test_elements, complex):
+        raise RuntimeError("Unsupported input type encountered for isin(): ComplexDouble\n  Complex numbers have no order: compare their parts.")
     common = dtypes.result_type(elements, test_elements)  # numbers beside tensors are compared in the tensor's dtype, where large ones wrap
-    a, b = (host.wide(TABLE["to"].call(t, common) if isinstance(t, Tensor) else scalar_tensor(t, dtype=common)) for t in (elements, test_elements))
+    a, b = (host.wide(TABLE["to"].call(t, common) if isinstance(t, Tensor) else _number(t, common)) for t in (elements, test_elements))
     return host.tensor(numpy.isin(a, b, assume_unique=assume_unique, invert=invert), dtypes.bool_, device)
 
 

@@ -206,39 +206,39 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 # ---- like another tensor ------------------------------------------------------------------------------------------------------
 
 
-def like_spec(name: str, input: Any, dtype: Any, device: Any, layout: Any, memory_format: Any) -> Spec:
+def like_spec(name: str, input: Any, dtype: Any, device: Any, layout: Any, memory_format: Any, pin_memory: Any = False) -> Spec:
     """The spec of a fresh tensor shaped as `input`: its dtype, device and order of dimensions unless told otherwise."""
     spec = check_tensor(name, input).spec
-    if dtype is None and device is None and layout is None and memory_format is None and spec.is_contiguous:
+    if dtype is None and device is None and layout is None and memory_format is None and spec.is_contiguous and not pin_memory:
         return spec
-    dtype, device = options(name, dtype, spec.device if device is None else device, layout, default=spec.dtype)
+    dtype, device = options(name, dtype, spec.device if device is None else device, layout, pin_memory, default=spec.dtype)
     return Spec.of(layout_for(name, input, memory_format) or result_strides(spec.shape, spec.layout), dtype, device)
 
 
 @operator("empty_like", method=False)
-def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor shaped as `input` with undefined elements."""
-    return finish("empty_like", empty_of(like_spec("empty_like", input, dtype, device, layout, memory_format)), requires_grad)
+    return finish("empty_like", empty_of(like_spec("empty_like", input, dtype, device, layout, memory_format, pin_memory)), requires_grad)
 
 
 @operator("zeros_like", method=False)
-def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor shaped as `input` with every element 0."""
-    return finish("zeros_like", full_of(like_spec("zeros_like", input, dtype, device, layout, memory_format), 0), requires_grad)
+    return finish("zeros_like", full_of(like_spec("zeros_like", input, dtype, device, layout, memory_format, pin_memory), 0), requires_grad)
 
 
 @operator("ones_like", method=False)
-def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor shaped as `input` with every element 1."""
-    return finish("ones_like", full_of(like_spec("ones_like", input, dtype, device, layout, memory_format), 1), requires_grad)
+    return finish("ones_like", full_of(like_spec("ones_like", input, dtype, device, layout, memory_format, pin_memory), 1), requires_grad)
 
 
 @operator("full_like", method=False)
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor shaped as `input` with every element `fill_value`."""
     _fill_dtype("full_like", fill_value)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return finish("full_like", full_of(like_spec("full_like", input, dtype, device, layout, memory_format), value), requires_grad)
+    return finish("full_like", full_of(like_spec("full_like", input, dtype, device, layout, memory_format, pin_memory), value), requires_grad)
 
 
 def _new_form(name: str, factory: Any):

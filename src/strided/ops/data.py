@@ -339,9 +339,9 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     return finish("frombuffer", wrap(Spec.of(Layout.contiguous((count,)), dtype, dtypes.CPU), mem, mem.data), requires_grad)
 
 
-def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False):
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A 0-d tensor of a number, in the default dtype unless one is given."""
-    chosen, place = options("scalar_tensor", dtype, device, layout)
+    chosen, place = options("scalar_tensor", dtype, device, layout, pin_memory)
     return finish("scalar_tensor", full_of(spec_of((), chosen, place), s.item() if isinstance(s, Tensor) else s), requires_grad)
 
 

@@ -316,7 +316,7 @@ def chunk(input, chunks, dim=0):
     return split(input, size, dim)
 
 
-@operator("tensor_split", view=True)
+@operator("tensor_split", view=True, names={"tensor_indices_or_sections": "indices_or_sections"})
 def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indices=None):
     """Windows along `dim`: so many of nearly equal size, or cut at the given indices."""
     where = next((value for value in (indices_or_sections, sections, indices) if value is not None), None)
@@ -351,7 +351,7 @@ def _hv_split(name, least):
         return tensor_split(input, indices_or_sections, dim)
 
     cut.__doc__ = f"tensor_split along dimension {'1 (0 for 1-d)' if name == 'hsplit' else '0' if name == 'vsplit' else '2'}; a number of sections must divide it."
-    return operator(name, view=True)(cut)
+    return operator(name, view=True, names={"sections": "indices_or_sections", "indices": "indices_or_sections"})(cut)
 
 
 hsplit, vsplit, dsplit = _hv_split("hsplit", 1), _hv_split("vsplit", 2), _hv_split("dsplit", 3)

@@ -149,7 +149,7 @@ def orgqr(input, input2):
     return householder_product(input, input2)
 
 
-@operator("ormqr", out=True, autocast="float32", flops=lambda args, kwargs, result: 4 * args[1].shape[-1] * result.numel())
+@operator("ormqr", out=True, names={"input2": "tau", "input3": "other"}, autocast="float32", flops=lambda args, kwargs, result: 4 * args[1].shape[-1] * result.numel())
 def ormqr(input, tau, other, left=True, transpose=False):
     """Q @ other, or other @ Q without `left`, Q (or Qᴴ if `transpose`) the whole m x m product of the reflections that `geqrf` stores in input [*, m, n] and tau [*, k]."""
     name = "torch.ormqr"

@@ -306,7 +306,7 @@ def LinalgSolveTriangularBackward0(node, g):
     return gA, sum_to(gB, node.shape)
 
 
-@operator("triangular_solve", autocast="float32", flops=lambda args, kwargs, result: args[1].shape[-1] * result[0].numel())
+@operator("triangular_solve", out=True, autocast="float32", flops=lambda args, kwargs, result: args[1].shape[-1] * result[0].numel())
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """(solution, cloned_coefficient) of AX = input (or AᵀX = input), both [*, n, ..]. Prefer `linalg.solve_triangular`."""
     for t, what in ((input, "b"), (A, "A")):
@@ -326,7 +326,7 @@ def _pair(name, A, b):
         raise RuntimeError(f"Incompatible matrix sizes for {name}: {sizes}")
 
 
-@operator("cholesky_solve", out=True, autocast="float32", flops=lambda args, kwargs, result: 2 * args[1].shape[-1] * result.numel())
+@operator("cholesky_solve", out=True, names={"input2": "L"}, autocast="float32", flops=lambda args, kwargs, result: 2 * args[1].shape[-1] * result.numel())
 def cholesky_solve(input, L, upper=False):
     """X with A X = input, [*, n, k], from A's Cholesky factor L [*, n, n]: A = L Lᴴ, or Lᴴ L if `upper`."""
     for t, what in ((input, "b"), (L, "u")):
@@ -398,7 +398,7 @@ def tensorinv(A, ind=2):
     return _inv("inv", A.reshape(before.numel(), after.numel())).reshape((*after, *before))
 
 
-@operator("linalg_tensorsolve", method=False, out=True, namespace="linalg", autocast="float32", flops=_as_matrix(2 / 3))
+@operator("linalg_tensorsolve", method=False, names={"other": "B"}, out=True, namespace="linalg", autocast="float32", flops=_as_matrix(2 / 3))
 def tensorsolve(A, B, dims=None):
     """X with tensordot(A, X, X.ndim) == B: A [*B.shape, *X.shape] once its `dims` are moved to the end."""
     if dims is not None:

@@ -13,7 +13,7 @@ from ..dispatch import CONTEXT, HOOKS
 from ..layout import Layout, wrap_dim
 from ..tensor import Spec, Tensor, bytes_for
 from .table import TABLE, operator
-from .views import hooked, hot_operator, integer, integers, plan_of, start_view, window
+from .views import check_tensor, hooked, hot_operator, integer, integers, one_of, plan_of, start_view, window
 
 
 def place_back(g: Tensor, shape, function: Callable[..., Tensor], *where) -> Tensor:
@@ -45,11 +45,17 @@ def SelectBackward0(node, g):
 
 
 @hot_operator("select", view=True)
-def select(input, dim, index):
-    """Entry `index` of dimension `dim`, without that dimension."""
+def select(input, dim=None, index=None, axis=None):
+    """Entry `index` of dimension `dim` (or `axis`), without that dimension."""
+    if axis is not None:
+        dim = one_of("select", dim, axis)
     if HOOKS.active and not CONTEXT.depth:
         return hooked(select, input, dim, index)
-    spec = input.spec
+    try:
+        spec = input.spec
+    except AttributeError:
+        check_tensor("select", input)
+        raise
     try:
         new, move = spec.cache["select", dim, index]
     except KeyError:

@@ -525,13 +525,13 @@ def clamp_(input, min=None, max=None):
     return _clamp_min.into(input, min) if max is None else _clamp.into(input, min, max)
 
 
-@operator("clamp_min", inplace=True)
+@operator("clamp_min", inplace=True, out=True)
 def clamp_min(input, min):
     """input, raised to at least `min`."""
     return _at_least(input, *_as_operands(min))
 
 
-@operator("clamp_max", inplace=True)
+@operator("clamp_max", inplace=True, out=True)
 def clamp_max(input, max):
     """input, lowered to at most `max`."""
     return _at_most(input, *_as_operands(max))

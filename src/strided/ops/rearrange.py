@@ -174,7 +174,7 @@ def DiagonalBackward0_copy(node, g):
     return (place_back(g, node.self_sym_sizes, diagonal, node.offset, node.dim1, node.dim2),)
 
 
-@operator("diag", moves=True, reason=lambda inputs, outputs, args, kwargs: "diag copies; diagonal() is a view")
+@operator("diag", out=True, moves=True, reason=lambda inputs, outputs, args, kwargs: "diag copies; diagonal() is a view")
 def diag(input, diagonal=0):
     """A matrix's diagonal as a copy, or the matrix with a vector on its diagonal. [n, m] -> [min(n, m)]; [n] -> [n, n]"""
     if input.ndim == 1:

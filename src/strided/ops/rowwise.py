@@ -66,7 +66,7 @@ def _softmax_flops(args, kwargs, result):
     return 4 * args[0].numel()
 
 
-@operator("softmax", flops=_softmax_flops)
+@operator("softmax", out="late", flops=_softmax_flops)
 def softmax(input, dim, dtype=None):
     """exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
     if input.dtype.is_complex if dtype is None else dtype.is_complex:
@@ -93,7 +93,7 @@ def _complex_softmax(z, dim):
     return e / TABLE["sum"].call(e, dim, keepdim=True)
 
 
-@operator("log_softmax", flops=_softmax_flops)
+@operator("log_softmax", out="late", flops=_softmax_flops)
 def log_softmax(input, dim, dtype=None):
     """x - log(sum(exp(x))) along `dim`, without overflow."""
     x, out = _rowwise("log_softmax", _log_softmax, input, dim, dtype)

@@ -179,7 +179,7 @@ def LogcumsumexpBackward0(node, g):
     return (part(g) - part(-g),)
 
 
-@operator("diff", flops=lambda args, kwargs, result: result.numel())
+@operator("diff", out=True, flops=lambda args, kwargs, result: result.numel())
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """Differences of neighbours along `dim`, n times; prepend and append are joined to the input first."""
     if input.ndim == 0:

@@ -166,6 +166,7 @@ def _in_two_forms(name, cls, prepare, autocast=None):
         return input
 
     plain.__doc__ = prepare.__doc__
+    plain.prepare = into.prepare = prepare  # whose names and defaults are those of both
     into.__doc__ = f"In-place form of `{name}`."
     return operator(name, out=True, autocast=autocast)(plain), operator(name + "_")(into)
 
@@ -502,7 +503,7 @@ def _spread(x, dim, index, source):
     return TABLE["expand"].call(index, source.shape)
 
 
-@operator("index_reduce")
+@operator("index_reduce", out=True)
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """A copy of input whose entries of `dim` that `index` names are combined with source's by "prod", "mean", "amax" or "amin"."""
     return scatter_reduce(input, dim, _spread(input, dim, index, source), source, reduce, include_self=include_self)

@@ -54,6 +54,12 @@ def movedim(input, source, destination):
     return permute(input, tuple(order))
 
 
+@operator("swapaxes", view=True)
+def swapaxes(input, axis0, axis1):
+    """`transpose`, by NumPy's name."""
+    return transpose(input, axis0, axis1)
+
+
 @operator("adjoint", view=True)
 def adjoint(input):
     """The last two dimensions exchanged (and conjugated, for complex numbers)."""

@@ -123,13 +123,13 @@ def sort(input, dim=-1, descending=False, stable=False):
     return TYPES["sort"](_recorded(SortBackward0, input, values, indices, dim))
 
 
-@operator("argsort", flops=lambda *_: 0)
+@operator("argsort", out=True, flops=lambda *_: 0)
 def argsort(input, dim=-1, descending=False, stable=False):
     """The indices of `sort`."""
     return sort(plain(input), dim, descending, stable).indices
 
 
-@operator("msort", flops=lambda *_: 0)
+@operator("msort", out=True, flops=lambda *_: 0)
 def msort(input):
     """The values of `sort` along dimension 0."""
     return sort(input, 0).values
@@ -296,14 +296,14 @@ def _median(name, cls, ignore_nan):
     median.__doc__ = (
         "The lower median of all elements, or (values, indices) along `dim`. " + ("NaN is ignored." if ignore_nan else "NaN where any element is.")
     )
-    return operator(name, flops=lambda *_: 0)(median)
+    return operator(name, out=True, flops=lambda *_: 0)(median)
 
 
 median = _median("median", MedianBackward1, False)
 nanmedian = _median("nanmedian", NanmedianBackward1, True)
 
 
-@operator("mode", flops=lambda *_: 0)
+@operator("mode", out=True, flops=lambda *_: 0)
 def mode(input, dim=-1, keepdim=False):
     """(values, indices) of the most frequent element along `dim`: the smallest of equally frequent ones, at its position in the sorted row."""
     import numpy
@@ -364,7 +364,7 @@ def _quantile(name, ignore_nan):
         return TABLE["reshape"].call(out, (*q.shape, *shape))
 
     quantile.__doc__ = f"The q-quantiles (q in [0, 1], a number or 1-d) of all elements or along `dim`{', NaN ignored' if ignore_nan else ''}. [q, ..] for 1-d q."
-    return operator(name, flops=lambda *_: 0, autocast="float32")(quantile)
+    return operator(name, out=True, flops=lambda *_: 0, autocast="float32")(quantile)
 
 
 quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)

@@ -31,10 +31,17 @@ def special(name: str, function: Callable[..., Any], gradients: tuple = (), *, n
 
     facts = {"method": False, "out": True, **facts}
 
-    @operator(name, namespace=namespace, flops=lambda args, kwargs, result: op().flops * result.numel(), **facts)
-    def call(*operands):
-        return op()(*operands)
+    if function.__code__.co_argcount == 1:
 
+        def call(input):
+            return op()(input)
+
+    else:
+
+        def call(input, other):
+            return op()(input, other)
+
+    call = operator(name, namespace=namespace, flops=lambda args, kwargs, result: op().flops * result.numel(), **facts)(call)
     TABLE[name].doc = call.__doc__ = doc
     TABLE[name].pointwise = True
     return call

@@ -14,6 +14,7 @@ from ..autograd.graph import move_retained, record_inplace
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..errors import PackedOperand
 from ..tensor import Tensor
+from .second_look import own_names, second_look
 
 TABLE: dict[str, Entry] = {}
 
@@ -23,11 +24,11 @@ class Entry:
 
     name: as users call it. namespace: None for the top level, else "special", "linalg", "nn.functional". autocast: "lower", "float32", "promote", "parts" (the rules of the operators inside) or None.
     flops(args, kwargs, result) -> int. moves: its result holds its input's values (a fresh result is a copy, to be explained by `reason`).
-    writes: it may write into an argument. pointwise: results broadcast from the inputs.
+    writes: it may write into an argument. pointwise: results broadcast from the inputs. names: other public names of its parameters ({other: own}).
     """
 
     __slots__ = (
-        "name", "call", "method", "function", "aliases", "namespace", "autocast", "flops", "view", "moves", "reason", "writes", "pointwise", "inplace_form", "inplace", "out", "doc", "module",
+        "name", "call", "method", "function", "aliases", "namespace", "autocast", "flops", "view", "moves", "reason", "writes", "pointwise", "inplace_form", "inplace", "out", "doc", "module", "names",
     )  # fmt: skip
 
     def __init__(self, name: str, **facts: Any):
@@ -39,6 +40,7 @@ class Entry:
         self.namespace = self.autocast = self.flops = self.reason = self.doc = None
         self.view = self.moves = self.writes = self.pointwise = self.inplace_form = self.out = False
         self.module = ""
+        self.names = {}
         for key, value in facts.items():
             setattr(self, key, value)
 
@@ -52,7 +54,7 @@ def operator(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
-    out: bool = False,
+    out: bool | str = False,
     aliases: tuple[str, ...] = (),
     namespace: str | None = None,
     autocast: str | None = None,
@@ -61,43 +63,45 @@ def operator(
     moves: bool = False,
     reason: Callable[..., str | None] | None = None,
     writes: bool = False,
+    names: dict[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function as an operator and returns its public form (the one to call, also from other operators)."""
+    """Registers a function as an operator and returns its public form (the one to call, also from other operators).
+
+    out="late": an `out=` is looked for only where a call fails, so that all others are as quick as without.
+    """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         entry = Entry(
             name, function=function, method=method, aliases=aliases, namespace=namespace, autocast=autocast, flops=flops, view=view, moves=moves, reason=reason,
-            writes=writes or name.endswith("_") and not name.endswith("__"), out=out, doc=fn.__doc__, module=fn.__module__,
+            writes=writes or name.endswith("_") and not name.endswith("__"), out=bool(out), doc=fn.__doc__, module=fn.__module__, names=names or {},
         )  # fmt: skip
         entry.inplace_form = entry.writes and name.endswith("_")
 
-        if out:
+        if out is True:
 
             @functools.wraps(fn)
             def call(*args, out=None, **kwargs):
                 if out is not None:
                     return write_out(name, out, call, args, kwargs)
                 if HOOKS.active and not CONTEXT.depth:
-                    return hooked_call(entry, fn, args, kwargs)
+                    return hooked_call(entry, fn, args, own_names(entry, fn, args, kwargs) if kwargs else kwargs)
                 try:
                     return fn(*args, **kwargs)
-                except NotImplementedError as error:
-                    return dispatch.call_unpacked(fn, args, kwargs, error)
-                except AttributeError as error:
-                    raise wrong_kind(name, fn, args, kwargs, error) from None
+                except Exception as error:
+                    return second_look(entry, fn, args, kwargs, error)
 
         else:
 
             @functools.wraps(fn)
             def call(*args, **kwargs):
-                if HOOKS.active and not CONTEXT.depth:
-                    return hooked_call(entry, fn, args, kwargs)
+                if HOOKS.active and not CONTEXT.depth and not (out and "out" in kwargs):
+                    return hooked_call(entry, fn, args, own_names(entry, fn, args, kwargs) if kwargs else kwargs)
                 try:
                     return fn(*args, **kwargs)
-                except NotImplementedError as error:
-                    return dispatch.call_unpacked(fn, args, kwargs, error)
-                except AttributeError as error:
-                    raise wrong_kind(name, fn, args, kwargs, error) from None
+                except Exception as error:
+                    if out and kwargs.get("out") is not None:
+                        return write_out(name, kwargs.pop("out"), call, args, kwargs)
+                    return second_look(entry, fn, args, kwargs, error)
 
         call.__name__ = call.__qualname__ = name
         entry.call = call
@@ -109,22 +113,10 @@ def operator(
     return register
 
 
-def wrong_kind(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict, error: AttributeError) -> Exception:
-    """The TypeError for an argument that was taken for a tensor and is none; the AttributeError itself where it comes from elsewhere."""
-    given = [(name, value) for name, value in zip(fn.__code__.co_varnames, args)] + list(kwargs.items())
-    for place, (argument, value) in enumerate(given, 1):
-        if value is error.obj and not isinstance(value, Tensor):
-            return TypeError(f"{name}(): argument '{argument}' (position {place}) must be Tensor, not {type(value).__name__}")
-        if isinstance(value, (tuple, list)) and any(item is error.obj and not isinstance(item, Tensor) for item in value):
-            found = next(number for number, item in enumerate(value) if item is error.obj)
-            return TypeError(f"expected Tensor as element {found} in argument {place - 1}, but got {type(error.obj).__name__}")
-    return error
-
-
 def add_inplace(entry: Entry, fn: Callable[..., Any]) -> None:
     """Gives an operator its generic in-place form `name_`: compute, then take over values and history."""
     name = entry.name + "_"
-    inner = Entry(name, function=True, method=True, namespace=entry.namespace, writes=True, inplace_form=True, flops=entry.flops, doc=f"In-place form of `{entry.name}`.", module=entry.module)
+    inner = Entry(name, function=True, method=True, namespace=entry.namespace, writes=True, inplace_form=True, flops=entry.flops, doc=f"In-place form of `{entry.name}`.", module=entry.module, names=entry.names)
 
     def into(input, *args, **kwargs):
         check_inplace(input, *args)
@@ -132,14 +124,17 @@ def add_inplace(entry: Entry, fn: Callable[..., Any]) -> None:
         return adopt(input, result, entry.name)
 
     def call(input, *args, **kwargs):
+        args = input, *args
         if HOOKS.active and not CONTEXT.depth:
-            return hooked_call(inner, into, (input, *args), kwargs)
+            return hooked_call(inner, into, args, own_names(inner, fn, args, kwargs) if kwargs else kwargs)
         try:
-            return into(input, *args, **kwargs)
+            return into(*args, **kwargs)
         except PackedOperand as error:
-            return dispatch.call_unpacked(into, (input, *args), kwargs, error)
-        except AttributeError as error:
-            raise wrong_kind(name, fn, (input, *args), kwargs, error) from None
+            return dispatch.call_unpacked(into, args, kwargs, error)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            return second_look(inner, fn, args, kwargs, error)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = inner.doc

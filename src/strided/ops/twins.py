@@ -26,7 +26,7 @@ def _copy_of(name: str) -> None:
 
     copying.__qualname__ = f"{name}_copy"
     copying.__doc__ = f"`{name}`, with the result in memory of its own."
-    operator(f"{name}_copy", method=False, moves=True, reason=lambda inputs, outputs, args, kwargs: f"{name}_copy copies; {name} is a view")(copying)
+    operator(f"{name}_copy", method=False, out=True, moves=True, reason=lambda inputs, outputs, args, kwargs: f"{name}_copy copies; {name} is a view")(copying)
 
 
 def _fresh(view: Any) -> Any:
@@ -37,7 +37,7 @@ for _name in "alias as_strided diagonal expand permute select slice split split_
     _copy_of(_name)
 
 
-@operator("narrow_copy", moves=True, reason=lambda inputs, outputs, args, kwargs: "narrow_copy copies; narrow is a view")
+@operator("narrow_copy", out=True, moves=True, reason=lambda inputs, outputs, args, kwargs: "narrow_copy copies; narrow is a view")
 def narrow_copy(input, dim, start, length):
     """`narrow`, with the result in memory of its own."""
     shape = check_tensor("narrow_copy", input).shape
@@ -90,25 +90,25 @@ def _as_strided_gradient(node, g):
 _as_strided_scatter = _scatter("as_strided_scatter", "AsStridedScatter", as_strided, _as_strided_gradient)
 
 
-@operator("select_scatter", moves=True)
+@operator("select_scatter", out=True, moves=True)
 def select_scatter(input, src, dim, index):
     """input with entry `index` of dimension `dim` replaced by `src`."""
     return _select_scatter(input, src, dim, index)
 
 
-@operator("slice_scatter", moves=True)
+@operator("slice_scatter", out=True, moves=True)
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """input with `input[start:end:step]` along `dim` replaced by `src`."""
     return _slice_scatter(input, src, dim, start, end, step)
 
 
-@operator("diagonal_scatter", moves=True)
+@operator("diagonal_scatter", out=True, moves=True)
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """input with a diagonal (as in `diagonal`) replaced by `src`."""
     return _diagonal_scatter(input, src, offset, dim1, dim2)
 
 
-@operator("as_strided_scatter", moves=True)
+@operator("as_strided_scatter", out=True, moves=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """input with the window of `as_strided` replaced by `src`.
 

@@ -62,9 +62,9 @@ def constant_pad_nd(input, pad, value=0):
 
 
 @operator("sum_to_size", function=False)
-def sum_to_size(input, *size):
+def sum_to_size(input, *sizes, size=None):
     """input summed over the dimensions along which `size` would be broadcast to its shape."""
-    size = integers("sum_to_size", "size", size)
+    size = integers("sum_to_size", "size", sizes if size is None else (size,))
     extra = input.ndim - len(size)
     if extra < 0 or any(want not in (1, have) for want, have in zip(size, input.shape[extra:])):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")

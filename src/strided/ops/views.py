@@ -119,6 +119,13 @@ def integers(name: str, argument: str, values: Any) -> tuple[int, ...]:
     return tuple(result)
 
 
+def one_of(name: str, dim: Any, axis: Any) -> Any:
+    """What was given as `dim` or, by NumPy's name, as `axis`: one of them."""
+    if dim is not None:
+        raise TypeError(f"{name}() received an invalid combination of arguments - got both dim and axis, which are two names of one")
+    return axis
+
+
 # ---- another shape ----------------------------------------------------------------------------------------------------------
 
 
@@ -273,7 +280,7 @@ def TransposeBackward0(node, g):
     return (transpose(g, node.dim0, node.dim1),)
 
 
-@hot_operator("transpose", aliases=("swapaxes", "swapdims"), view=True)
+@hot_operator("transpose", aliases=("swapdims",), view=True)
 def transpose(input, dim0, dim1):
     """Dimensions `dim0` and `dim1` exchanged. [.., a, .., b, ..] -> [.., b, .., a, ..]"""
     if HOOKS.active and not CONTEXT.depth:
@@ -370,8 +377,10 @@ def UnsqueezeBackward0(node, g):
 
 
 @hot_operator("unsqueeze", view=True)
-def unsqueeze(input, dim):
-    """A new dimension of size 1 at position `dim` of the result."""
+def unsqueeze(input, dim=None, axis=None):
+    """A new dimension of size 1 at position `dim` (or `axis`) of the result."""
+    if axis is not None:
+        dim = one_of("unsqueeze", dim, axis)
     if HOOKS.active and not CONTEXT.depth:
         return hooked(unsqueeze, input, dim)
     try:
@@ -384,6 +393,8 @@ def unsqueeze(input, dim):
     except KeyError:
         new = None
     if new is None:
+        if dim is None:
+            raise TypeError('unsqueeze() missing 1 required positional arguments: "dim"')
         dim = integer("unsqueeze", "dim", dim)
         new, _ = plan_of(spec, ("unsqueeze", dim), spec.layout.unsqueeze(dim))
     result = start_view(input, new, input.ptr)
@@ -402,8 +413,10 @@ SqueezeBackward2 = backward("SqueezeBackward2")(_unsqueeze_back)
 
 
 @hot_operator("squeeze", view=True)
-def squeeze(input, dim=None):
-    """Without its dimensions of size 1: all, or those named by `dim` (an int or several)."""
+def squeeze(input, dim=None, axis=None, *more):
+    """Without its dimensions of size 1: all, or those named by `dim` (or `axis`; an int or several, also one by one)."""
+    if axis is not None:
+        dim = axis if dim is None else (dim, axis, *more)
     if HOOKS.active and not CONTEXT.depth:
         return hooked(squeeze, input, dim)
     try:

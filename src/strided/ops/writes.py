@@ -232,7 +232,7 @@ SqueezeBackward3 = backward("SqueezeBackward3")(views.SqueezeBackward0.apply)
 SqueezeBackward4 = backward("SqueezeBackward4")(views.SqueezeBackward0.apply)
 
 
-@operator("transpose_", function=False, aliases=("swapaxes_", "swapdims_"))
+@operator("transpose_", function=False, aliases=("swapaxes_", "swapdims_"), names={"axis0": "dim0", "axis1": "dim1"})
 def transpose_(input, dim0, dim1):
     """In-place form of `transpose`: this tensor's own shape changes."""
     dim0, dim1 = integer("transpose_", "dim0", dim0), integer("transpose_", "dim1", dim1)
@@ -316,7 +316,7 @@ def resize_(input, *sizes, size=None, memory_format=None):
     return input
 
 
-@operator("resize_as_", function=False)
+@operator("resize_as_", function=False, names={"the_template": "other"})
 def resize_as_(input, other, memory_format=None):
     """`input.resize_(other.shape)`."""
     return resize_(input, tuple(check_tensor("resize_as_", other, "the_template").shape))

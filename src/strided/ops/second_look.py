@@ -1,0 +1,90 @@
+"""What a call of an operator that failed is looked at again for: packed operands, arguments that are no tensors, names that NumPy has for them, whole numbers that
+are too large. Nothing here runs on a call that works.
+
+Holds no operator. Which operands must be tensors is in signatures.py.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import dispatch
+from ..tensor import Tensor
+
+# Names that PyTorch takes beside its own: NumPy's for `dim`, `keepdim`, `other`, and several for the first operand.
+_ALSO = {"axis": "dim", "keepdims": "keepdim", "x2": "other"}
+_FIRST = frozenset(("input", "x", "a", "x1", "A"))
+_SCALARS = frozenset("input other value fill_value s min max exponent alpha beta weight element test_element test_elements p".split())  # any number, not only an int
+
+
+def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
+    """The result of a call that failed with `error` after all, or what it is to fail with."""
+    if isinstance(error, NotImplementedError):
+        return dispatch.call_unpacked(fn, args, kwargs, error)
+    if isinstance(error, AttributeError):
+        raise wrong_kind(entry.name, fn, args, kwargs, error) from None
+    if kwargs and isinstance(error, TypeError) and (named := own_names(entry, fn, args, kwargs)) is not kwargs:
+        return entry.call(*args, **named)
+    if (large := too_large(entry.name, fn, args, kwargs)) is not None:
+        raise large from None
+    raise error
+
+
+def _parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """The names that a function's arguments may be given by; `prepare`: the function that it hands all but the first to."""
+    code = fn.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    inner = getattr(fn, "prepare", None)
+    return names if inner is None else (*names, *_parameters(inner)[1:])
+
+
+def own_names(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict) -> dict:
+    """The keyword arguments under the function's own names; `kwargs` itself where nothing is to be renamed, or a name is known to nobody."""
+    names = _parameters(fn)
+    found: dict[str, Any] = {}
+    for key, value in kwargs.items():
+        if key not in names:
+            own = entry.names.get(key) or (names[0] if key in _FIRST and names else _ALSO.get(key))
+            if own not in names or own in kwargs or own in found or own in names[: len(args)]:
+                return kwargs
+            key = own
+        found[key] = value
+    return kwargs if found.keys() == kwargs.keys() else found
+
+
+def _named(fn: Callable[..., Any], args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
+    """(name, value) for every argument; those of a `*sizes` as one tuple."""
+    code = fn.__code__
+    names = code.co_varnames[: code.co_argcount]
+    inner = getattr(fn, "prepare", None)
+    if inner is not None:
+        names = inner.__code__.co_varnames[: inner.__code__.co_argcount]
+    found = [*zip(names, args), *kwargs.items()]
+    if len(args) > len(names):
+        rest = args[len(names) :]
+        found.append((code.co_varnames[code.co_argcount + code.co_kwonlyargcount], rest[0] if len(rest) == 1 and isinstance(rest[0], (tuple, list)) else rest))
+    return found
+
+
+def too_large(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict) -> Exception | None:
+    """PyTorch's error for an int of more than 64 bits among the arguments."""
+    for argument, value in _named(fn, args, kwargs):
+        if isinstance(value, (tuple, list)):
+            for place, item in enumerate(value, 1):
+                if isinstance(item, int) and not -(2**63) <= item < 2**63:
+                    return TypeError(f"{name}(): argument '{argument}' failed to unpack the object at pos {place} with error \"Overflow when unpacking long long\"")
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return OverflowError("int too big to convert") if argument in _SCALARS else ValueError(f"Overflow when unpacking long long\n  {name}(): {argument} = {value}")
+    return None
+
+
+def wrong_kind(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict, error: AttributeError) -> Exception:
+    """The TypeError for an argument that was taken for a tensor and is none; the AttributeError itself where it comes from elsewhere."""
+    given = [(name, value) for name, value in zip(fn.__code__.co_varnames, args)] + list(kwargs.items())
+    for place, (argument, value) in enumerate(given, 1):
+        if value is error.obj and not isinstance(value, Tensor):
+            return TypeError(f"{name}(): argument '{argument}' (position {place}) must be Tensor, not {type(value).__name__}")
+        if isinstance(value, (tuple, list)) and any(item is error.obj and not isinstance(item, Tensor) for item in value):
+            found = next(number for number, item in enumerate(value) if item is error.obj)
+            return TypeError(f"expected Tensor as element {found} in argument {place - 1}, but got {type(error.obj).__name__}")
+    return error
