@@ -9,7 +9,7 @@ import pytest
 import strided as torch
 from strided import dtypes
 from strided.dispatch import listen
-from strided.kernels import gemm_ir, gemm_pack, gemv_ir, jit, matmul, native
+from strided.kernels import gemm_ir, gemm_pack, gemv_ir, jit, matmul, native, thin_ir
 from strided.layout import Layout
 
 NUMPY = {"float32": np.float32, "float64": np.float64, "bfloat16": ml_dtypes.bfloat16, "float16": np.float16, "int64": np.int64, "int32": np.int32, "int16": np.int16, "int8": np.int8, "uint8": np.uint8}  # fmt: skip
@@ -145,6 +145,52 @@ def test_tiles_of_narrower_machines(tile, name, monkeypatch):
         assert_product(multiply(a, b, name, "add", added), a, b, name, "add", added)
 
 
+THIN = [(14, 60, 64), (16, 57, 300), (33, 70, 255), (50, 113, 520), (64, 200, 90), (100, 61, 1030)]
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16", "float16"])
+def test_some_dozens_of_rows_meet_a_matrix_in_place(name, monkeypatch):
+    thin = []
+    original = matmul._thin
+    monkeypatch.setattr(matmul, "_thin", lambda *given: thin.append(1) or original(*given))
+    rng = np.random.default_rng(8)
+    for (m, n, k), (form, epilogue) in itertools.product(THIN, (("n", ""), ("t", "add"), ("s", "scale"))):
+        a, b = operand(rng, (), m, k, form, name), operand(rng, (), k, n, "t", name)
+        added = np.broadcast_to(values(rng, (n,), name), (m, n)) if k % 2 else np.broadcast_to(values(rng, (m, 1), name), (m, n))
+        assert_product(multiply(a, b, name, epilogue, added), a, b, name, epilogue, added)
+        few = operand(rng, (), n, k, "n", name)  # the same with the sides exchanged
+        columns = operand(rng, (), k, m, form, name)
+        assert_product(multiply(few, columns, name), few, columns, name)
+    a, b = operand(rng, (2, 3), 20, 70, "n", name), operand(rng, (2, 3), 70, 90, "t", name)
+    assert_product(multiply(a, b, name), a, b, name)
+    assert len(thin) > 2 * len(THIN)
+
+
+def test_thin_results_may_have_any_strides_and_neighbours_are_left_alone():
+    rng = np.random.default_rng(9)
+    f32 = dtypes.float32
+    for m, n, k in THIN[:4]:
+        a, b, added = operand(rng, (), m, k, "n", "float32"), operand(rng, (), k, n, "t", "float32"), operand(rng, (), m, n, "s", "float32")
+        for wide in (np.full((2 * m, 3 * n), 5, np.float32), np.full((m + 2, n + 7), 5, np.float32), np.full((n + 3, m + 5), 5, np.float32).T):
+            rows, columns = (2, 3) if wide.shape == (2 * m, 3 * n) else (1, 1)
+            out = wide[: rows * m : rows, : columns * n : columns]
+            desc = matmul.build_matmul((f32, layout(out)), (f32, layout(a)), (f32, layout(b)), (f32, layout(added)))
+            native.launch(desc, out.ctypes.data, a.ctypes.data, b.ctypes.data, added.ctypes.data, 2.0, 3.0)
+            assert_product(out, a, b, "float32", "add", added)
+            out[:] = 5
+            assert (wide == 5).all()
+
+
+@pytest.mark.parametrize("tile", [gemm_pack.Tile(8, (6, 4), 2, False, False, False), gemm_pack.Tile(4, (8, 4), 3, False, False, False)], ids=["256-bit", "128-bit"])
+def test_thin_tiles_of_narrower_machines(tile, monkeypatch):
+    monkeypatch.setattr(matmul, "tile_for", lambda accumulator: tile)
+    rng = np.random.default_rng(10)
+    for m, n, k in [(14, 61, 70), (23, 97, 300), (37, 50, 129)]:
+        for name in ("float32", "bfloat16"):
+            a, b, added = operand(rng, (), m, k, "n", name), operand(rng, (), k, n, "t", name), values(rng, (m, n), name)
+            assert_product(multiply(a, b, name, "add", added), a, b, name, "add", added)
+
+
 def test_the_arm_kernels_compile():
     import llvmlite.binding as llvm
 
@@ -154,7 +200,7 @@ def test_the_arm_kernels_compile():
     tile = gemm_pack.Tile(4, (8, 4), 3, True, True, False)
     for name in ("float32", "bfloat16", "float16"):
         kind = gemm_pack.Kind(name, name, name, name, "add", tile)
-        for text in (gemm_ir.gemm_module(kind, "nounwind"), gemv_ir.gemv_module(kind, "dot", "nounwind"), gemv_ir.gemv_module(kind, "axpy", "nounwind")):
+        for text in (gemm_ir.gemm_module(kind, "nounwind"), gemv_ir.gemv_module(kind, "dot", "nounwind"), gemv_ir.gemv_module(kind, "axpy", "nounwind"), thin_ir.thin_module(kind, "nounwind")):
             module = llvm.parse_assembly(text)
             module.triple = "aarch64-unknown-linux-gnu"
             assert "fmla" in machine.emit_assembly(module)

@@ -5,7 +5,7 @@ Holds the choice of kernel, tile, blocking and split over threads. The code itse
 from __future__ import annotations
 
 from ..layout import collapse
-from . import gemm_ir, gemv_ir, jit, native
+from . import gemm_ir, gemv_ir, jit, native, thin_ir
 from .gemm_pack import Kind, Tile
 from .gemm_text import DROPPED, SIZES, TYPES
 from .precision import operand
@@ -16,6 +16,8 @@ READ_GRAIN = 1 << 16  # the same where reading the matrix is the cost, in elemen
 SHARES = 4  # parts a thread where the work is large
 FEW = {"dot": 32, "axpy": 3}  # up to so many rows (or columns) of C the other operand is read in place instead of packed, by what is contiguous in it,
 MANY = 4096  # from so many elements of it
+PACKED = 1 << 21  # elements of the packed rows, which each part holds whole, at most
+THIN = range(14, 129)  # rows of C whose sums are lanes, where the other operand is contiguous along k
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
 
 
@@ -37,12 +39,14 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
         raise NotImplementedError(f"matmul cannot mix {', '.join(sorted(set(names)))}; convert the operands to one dtype")
     problem = _Problem(c_layout, a_layout, b_layout, i_layout)
     epilogue = "add" if added is not None else "scale" if scale else ""
-    if problem.n < problem.m and problem.n <= max(FEW.values()) and 1 in (problem.rsa, problem.csa):
+    if problem.n < problem.m and problem.n <= THIN[-1] and 1 in (problem.rsa, problem.csa):
         problem.swap()
         names = (names[1], names[0], *names[2:])
     kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))  # type: ignore[call-arg]  # the names are four
     form = "dot" if problem.rsb == 1 else "axpy" if problem.csb == 1 else None
-    if form is not None and (problem.m == 1 or problem.m <= FEW[form] and problem.n * problem.k >= MANY):
+    if form == "dot" and problem.m in THIN and problem.thin(kind):
+        address, parts, words = _thin(kind, problem, threads)
+    elif form is not None and (problem.m == 1 or problem.m <= FEW[form] and problem.n * problem.k >= MANY):
         address, parts, words = _gemv(kind, form, problem, threads)
     else:
         if problem.swapped:
@@ -93,6 +97,11 @@ class _Problem:
         self.rsc, self.csc, self.rsi, self.csi = self.csc, self.rsc, self.csi, self.rsi
         self.strides[0], self.strides[1] = self.strides[1], self.strides[0]
 
+    def thin(self, kind: Kind) -> bool:
+        """Whether b has rows enough to fill tiles of thin_ir.py, and long enough to repay them."""
+        tall = thin_ir.thin(kind).tall
+        return kind.acc in ("float", "double") and self.n >= 2 * tall and 64 <= self.k <= PACKED // self.m
+
     @property
     def batch(self) -> int:
         count = 1
@@ -138,6 +147,16 @@ def _gemv(kind, form, p, threads):
     items = p.batch * -(-p.n // cols) if p.n else 0
     chunk = min(gemv_ir.SUMS // 4 if p.m == 1 else gemv_ir.SUMS // 8, gemv_ir.SUMS // p.m // 64 * 64)
     words = [p.m, p.n, p.k, items, cols, chunk, 1 + p.swapped, 2 - p.swapped, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, len(p.sizes), *p.batch_words()]
+    return address, max(1, min(parts, items)), words
+
+
+def _thin(kind, p, threads):
+    address = _compiled("thin", kind, text=lambda: thin_ir.thin_module(kind, jit.host().attributes))
+    tall = thin_ir.thin(kind).tall
+    parts = _shares(p.work, THREAD_GRAIN) if threads else 1
+    cols = _round_up(-(-p.n * p.batch // parts), tall) if parts > p.batch else p.n  # whole tiles
+    items = p.batch * -(-p.n // cols)
+    words = [p.m, p.n, p.k, items, cols, 0, 1 + p.swapped, 2 - p.swapped, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, len(p.sizes), *p.batch_words()]
     return address, max(1, min(parts, items)), words
 
 
