@@ -101,3 +101,75 @@ def test_settings_of_compilers_that_are_not_here():
         assert torch._dynamo.disable(len) is len and torch._dynamo.allow_in_graph(len) is len and not torch._dynamo.is_compiling()
         with pytest.raises(NotImplementedError, match="reasons"):
             torch._dynamo.explain(len)
+
+
+def test_graphs_are_imported_and_refused_when_made():
+    with torch_alias():
+        from torch import fx
+        from torch.fx.graph_module import GraphModule
+        from torch.fx.node import Node
+
+        assert fx.Node is Node is fx.node.Node and not isinstance(torch.nn.Linear(1, 1), (GraphModule, fx.Proxy)) and fx.wrap("len") == "len" and fx.wrap(len) is len
+
+    class Own(fx.Tracer):
+        pass
+
+    for make in (Own, fx.symbolic_trace, GraphModule):
+        with pytest.raises(NotImplementedError, match="what is recorded here are kernels, not a graph of Python"):
+            make(torch.nn.Linear(1, 1))
+
+
+def test_exports_are_asked_about_and_refused():
+    with torch_alias():
+        from torch.onnx import symbolic_opset11 as opset11
+        from torch.onnx.symbolic_helper import parse_args
+
+        assert torch.onnx.is_in_onnx_export() is False and parse_args("v", "f")(len) is len and torch.onnx.register_custom_op_symbolic("a::b", len, 11) is None
+        with pytest.raises(AttributeError, match="module 'torch.onnx.symbolic_opset11' has no attribute 'unsqueeze'"):
+            opset11.unsqueeze
+        with pytest.raises(NotImplementedError, match="export from PyTorch"):
+            torch.onnx.export(torch.nn.Linear(1, 1), (torch.ones(1, 1),), "m.onnx")
+
+
+def test_profiles_are_planned_and_refused():
+    step = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
+    assert [step(i).name for i in range(10)] == ["NONE", "NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE"]
+    with torch.profiler.record_function("part"):
+        assert torch.profiler.ProfilerActivity.CPU.name == "CPU"
+    with pytest.raises(NotImplementedError, match="strided annotate script.py"):
+        torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+
+
+def test_marks_of_quantisation_are_identities():
+    wrapped = torch.ao.quantization.QuantWrapper(torch.nn.Linear(2, 1, bias=False).eval())
+    torch.nn.init.ones_(wrapped.module.weight)
+    assert wrapped(torch.tensor([[1.0, 2.0]])).item() == 3 and not wrapped.quant.training and list(wrapped.state_dict()) == ["module.weight"]
+    assert not hasattr(torch.ao.quantization, "convert")
+
+
+def test_a_package_registers_what_its_library_would_compute():
+    with pytest.raises(OSError, match="Could not load this library: /x/_C.so: its operators are compiled for PyTorch's C"):
+        torch.ops.load_library("/x/_C.so")
+
+    @torch.library.register_fake("tests_probed::later")
+    def fake(x):
+        return x.new_empty(x.shape[0])
+
+    @torch.library.custom_op("tests_probed::later", mutates_args=())
+    def later(x: torch.Tensor) -> torch.Tensor:
+        return x.sum(1)
+
+    assert later(torch.ones(2, 3)).tolist() == [3, 3] and later(torch.ones(2, 3, device="meta")).shape == (2,)
+    with pytest.raises(NotImplementedError, match="cannot be extended"):
+        torch.library.register_fake("aten::add")(fake)
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
+    assert keys.has(torch._C.DispatchKey.Meta) and not keys.has(torch._C.DispatchKey.CUDA)
+    torch._C._log_api_usage_once("a.b")
+    assert torch._C._get_tracing_state() is None
+
+
+def test_kinds_of_values():
+    with torch_alias():
+        from torch.types import Device, Number, _device, _dtype, _size  # noqa: F401
+
+        assert _device is torch.device and _dtype is torch.dtype and isinstance(torch.Size([1]), _size) and isinstance(1.5, Number)

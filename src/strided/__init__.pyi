@@ -10,6 +10,7 @@ from strided import _inductor as _inductor
 from strided import _utils as _utils
 from strided import accelerator as accelerator
 from strided import amp as amp
+from strided import ao as ao
 from strided import array_api as array_api
 from strided import autograd as autograd
 from strided import backends as backends
@@ -32,12 +33,14 @@ from strided import multiprocessing as multiprocessing
 from strided import nn as nn
 from strided import onnx as onnx
 from strided import optim as optim
+from strided import profiler as profiler
 from strided import random as random
 from strided import signal as signal
 from strided import special as special
 from strided import storage as storage
 from strided import testing as testing
 from strided import torch_alias as torch_alias
+from strided import types as types
 from strided import utils as utils
 from strided import version as version
 from strided import xpu as xpu
@@ -1229,7 +1232,7 @@ def vsplit(input, indices_or_sections) -> tuple[Tensor, ...]:
     r"""tensor_split along dimension 0; a number of sections must divide it."""
 def vstack(tensors, *, out=None) -> Tensor:
     r"""cat along dimension 0; 1-d tensors become rows."""
-def where(condition, input=None, other=None) -> Tensor:
+def where(condition, input=None, other=None, *, out=None) -> Tensor:
     r"""Elements of `input` where `condition` holds, of `other` elsewhere; all broadcast. With a condition alone: the indices of its true elements, one tensor a dimension."""
 def xlogy(input, other, *, out=None) -> Tensor: ...
 def xlogy_(input: Tensor, other: Any) -> Tensor:

@@ -5,13 +5,15 @@ Nothing goes over the network.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any
-from urllib.parse import urlparse
+from urllib.parse import urlparse  # timm takes it from here
 
 from .io import load as _load_file
 from .refused import missing
 
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # "resnet18-bf5a0.pth": what its name says of a file's hash
 _DIRECTORY: str | None = None
 
 
@@ -117,4 +119,15 @@ def help(github: str, model: str, force_reload: bool = False, skip_validation: b
     return _entry(github, model, source).__doc__
 
 
-__getattr__ = missing("torch.hub")
+load_url = load_state_dict_from_url  # its name in torch.utils.model_zoo
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":  # packages take the progress bar from here
+        from tqdm.auto import tqdm
+
+        return tqdm
+    return _absent(name)
+
+
+_absent = missing("torch.hub")

@@ -146,4 +146,10 @@ class _BroadcastingList:
 
 BroadcastingList1, BroadcastingList2, BroadcastingList3 = _BroadcastingList(), _BroadcastingList(), _BroadcastingList()
 
-__getattr__ = missing("torch.jit")
+_absent = missing("torch.jit")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Any", "Callable", "Dict", "List", "Optional", "Tuple", "Union"):  # what torch.jit.annotations hands on
+        return getattr(typing, name)
+    return _absent(name)

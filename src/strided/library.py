@@ -13,6 +13,7 @@ from .refused import missing
 from .tensor import Tensor
 
 _DEFINED: dict[str, CustomOpDef] = {}
+_FAKES: dict[str, Callable] = {}  # given by name before the operator, which may be in a library that cannot be loaded here
 
 
 class Tag(enum.Enum):
@@ -47,7 +48,7 @@ class CustomOpDef:
             raise ValueError(f'expected `qualname` to be of the form "namespace::name", but got {name}. The qualname passed to the torch.library APIs must consist of a namespace and a name')
         self._qualname, self._function, self._mutates = name, function, mutates_args
         self._name = name.split("::")[1]
-        self._fake: Callable | None = None
+        self._fake: Callable | None = _FAKES.pop(name, None)
         self._backward: Callable | None = None
         self._setup: Callable | None = None
         self._signature = inspect.signature(function)
@@ -133,8 +134,18 @@ def _found(op: Any) -> CustomOpDef:
 
 
 def register_fake(op: Any, func: Callable | None = None, /, **options: Any) -> Callable:
-    """`CustomOpDef.register_fake` for an operator given by itself or by name; a decorator without `func`."""
-    return _found(op).register_fake if func is None else _found(op).register_fake(func)
+    """`CustomOpDef.register_fake` for an operator given by itself or by name; a decorator without `func`.
+
+    For a name that is not there yet it is kept until `custom_op` makes the operator: packages with a library of their own register before it is asked for.
+    """
+
+    def register(fn: Callable) -> Callable:
+        if isinstance(op, str) and op not in _DEFINED and op.partition("::")[0] not in ("aten", "prim", "prims"):
+            _FAKES[op] = fn
+            return fn
+        return _found(op).register_fake(fn)
+
+    return register if func is None else register(func)
 
 
 def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /, **options: Any) -> Callable:

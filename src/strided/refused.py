@@ -39,7 +39,8 @@ _group(
     _QUANTIZED, "use torch.quantize(x, \"int8\") and dequantize (docs/block_formats.md), or keep integers and their scale in two tensors",
     """qint8 quint8 qint32 quint4x2 quint2x4 qscheme per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams
     quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel int_repr q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points
-    q_per_channel_axis fake_quantize_per_tensor_affine fake_quantize_per_channel_affine empty_quantized ao quantization backends.quantized nn.quantized nn.quantizable
+    q_per_channel_axis fake_quantize_per_tensor_affine fake_quantize_per_channel_affine empty_quantized ao.nn ao.ns ao.pruning ao.quantization.convert ao.quantization.prepare
+    ao.quantization.prepare_qat ao.quantization.quantize_dynamic ao.quantization.fuse_modules ao.quantization.get_default_qconfig quantization backends.quantized nn.quantized nn.quantizable
     nn.qat nn.intrinsic""",
 )  # fmt: skip
 _group(
@@ -53,8 +54,8 @@ _group("products of scaled low-precision matrices have no kernel", "convert to f
 
 _GRAPH = "what is recorded here are kernels, not a graph of Python"
 _group(_GRAPH, "call the function or module itself; save its state_dict() with torch.save", "export package jit.save jit.load jit.CompilationUnit")
-_group(_GRAPH, "use hooks (register_forward_hook), or `strided annotate` for what each line does", "fx")
-_group(_GRAPH, "export from PyTorch: a state_dict() saved here loads there", "onnx")
+_group(_GRAPH, "use hooks (register_forward_hook), or `strided annotate` for what each line does", "fx.experimental fx.passes")
+_group(_GRAPH, "export from PyTorch: a state_dict() saved here loads there", "onnx.dynamo_export onnx.ExportOptions onnx.ONNXProgram onnx.OperatorExportTypes onnx.TrainingMode onnx.utils")
 _group(_GRAPH, "torch.compile runs a call eagerly where it must, and says why in the result's `reasons`", "_dynamo.explain _dynamo.export _dynamo.optimize _dynamo.backends")
 _group(_GRAPH, "torch.compile needs no settings", "_inductor.compile _inductor.ir _inductor.utils")
 _group("first-class dimensions are not here", "index with positions; for the place of a value, x.tolist().index(v)", "index", "torch.Tensor.")
@@ -65,8 +66,9 @@ _group(
     """library.Library library.define library.impl library.impl_abstract library.infer_schema library.opcheck
     library.triton_op library.wrap_triton library.register_vmap library.register_torch_dispatch library.get_ctx""",
 )  # fmt: skip
+_group("operators here are Python functions, without a registry for other languages", "use library.custom_op", "_custom_ops")
 _group("operators here have no overloads by name", "call torch.<name>, as in torch.add", "ops.aten ops.prims ops.prim")
-_group("there is no C++ core behind these tensors", "use the public function of the same purpose", "_C")
+_group("there is no C++ core behind these tensors", "use the public function of the same purpose", "_C._nn _C._functions _C._jit_internal _C._distributed_c10d ops.torchvision")
 
 # ---- machines ------------------------------------------------------------------------------------------------------------------
 
@@ -80,7 +82,7 @@ _group("strided runs in one process", "start the script without torchrun (no RAN
 _group("strided runs in one process", "call the module itself", "nn.parallel.DistributedDataParallel")
 _group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; torch.multiprocessing starts others", "futures fork wait jit.fork jit.wait")
 _group("there are no dual numbers: derivatives are computed backwards", "use torch.func.jvp, jacfwd or autograd.functional.jvp, which take the same products", "autograd.forward_ad")
-_group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "profiler monitor autograd.profiler.profile autograd.profiler.emit_nvtx autograd.profiler.emit_itt")
+_group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "monitor autograd.profiler.profile autograd.profiler.emit_nvtx autograd.profiler.emit_itt")
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
 

@@ -50,11 +50,17 @@ RENAMED = {
     "_dynamo.eval_frame": "_dynamo",
     "_dynamo.utils": "_dynamo",
     "utils.model_zoo": "hub",
+    "fx.graph": "fx",
+    "fx.graph_module": "fx",
+    "fx.node": "fx",
+    "fx.proxy": "fx",
+    "fx._symbolic_trace": "fx",
+    "onnx.symbolic_helper": "onnx",
 }
 
 
 # Absent modules that training scripts import at their top and use at their end, if at all: the import succeeds, the use says why not.
-HOLLOW = {"onnx"}
+HOLLOW = {"_custom_ops"}
 
 
 def install() -> None:

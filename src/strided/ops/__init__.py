@@ -55,4 +55,12 @@ real_only.guard()
 packed.round_once()
 table.install_methods()
 globals().update({name: e.call for e in TABLE.values() if e.function for name in (e.name, *e.aliases)})
+
+
+def load_library(path):
+    """Refused as a library that cannot be loaded, which packages with compiled parts catch: those parts are for PyTorch's C++ core."""
+    raise OSError(f"Could not load this library: {path}: its operators are compiled for PyTorch's C++ core, which is not here; use library.custom_op for operators in Python")
+
+
+load_library.is_refusal = True
 __getattr__ = _missing("torch.ops")
