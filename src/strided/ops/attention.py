@@ -14,9 +14,9 @@ from ..kernels import attention as fused
 from ..kernels.native import new_storage
 from ..layout import Layout, broadcast_shapes, result_strides
 from ..tensor import Spec, wrap
+from .dropping import drop
 from .elementwise import sum_to
 from .matmul import _tensors, matmul
-from .random import dropout_mask
 from .table import TABLE, operator
 
 # ---- checks ---------------------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
     query, key, value = _wide(query, key, value)
     weights = _weights(query, key, mask, is_causal, scale, shared=True)
     if dropout_p > 0.0:
-        weights = weights * dropout_mask(weights, dropout_p)  # 0, or 1 / (1 - p)
+        weights = drop(weights, dropout_p) if dropout_p < 1 else weights * 0
     result = matmul(weights, value)  # [*, L, Ev]
     return result if result.dtype is dtype else result.to(dtype)
 

@@ -1,5 +1,6 @@
 """Dropout: elements, whole channels, and the variants that keep mean and variance."""
 from ... import ops
+from ...ops.dropping import FLOATS, drop
 from ...ops.random import dropout_mask
 from . import counts
 from .entry import entry
@@ -20,6 +21,8 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
 def _scale(input, noise_shape, p, inplace):
     """input · mask: the operator behind each form, which the identity never gets to."""
+    if p < 1 and noise_shape == input.shape and input.dtype in FLOATS:
+        return drop(input, p, inplace)
     mask = dropout_mask(input, p, noise_shape)  # 0, or 1/(1 − p)
     return input.mul_(mask) if inplace else input * mask
 
