@@ -15,7 +15,9 @@ from .gemm_text import DROPPED, SIZES, TYPES, Function, is_float, module, vector
 # Descriptor words (8 and up); strides in elements of the operand they belong to. The epilogue's operand I is the added input of addmm, or a bias.
 WORDS = ("m n k items rows cols kc mc nc rsa csa rsb csb rsc csc rsi csi at_b at_p at_tile scratch batch_dims").split()
 FIRST = 8
+AFTER, AFTER_WORDS = 5, 6  # of the header: what runs on finished blocks of C (0: nothing), and where its words begin (epilogue.py)
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
+BLOCK = 8  # panels of C that it is given together
 STACK = 32768  # bytes of scratch up to which no allocation is made
 BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of A, B, C, I
 
@@ -182,7 +184,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
     strides = "i64 %rsa, i64 %csa, i64 %rsb, i64 %csb, i64 %rsc, i64 %csc, i64 %rsi, i64 %csi"
     blocks = "i64 %kc, i64 %mc, i64 %nc, ptr %pa, ptr %pb, ptr %pp, ptr %tile"
-    f = Function("rectangle", f"i64 %m, i64 %n, i64 %k, ptr %a, ptr %b, ptr %c, ptr %i, {strides}, {blocks}, {acc} %alpha, {acc} %beta", attributes + " noinline")
+    f = Function("rectangle", f"i64 %m, i64 %n, i64 %k, ptr %a, ptr %b, ptr %c, ptr %i, {strides}, {blocks}, {acc} %alpha, {acc} %beta, ptr %after, ptr %words, ptr %slots, i64 %row, i64 %col", attributes + " noinline")
     top, nr = t.heights[0], t.nr
     unit = f.compare("eq", "%csc", 1)
     if kind.epilogue == "add":
@@ -266,6 +268,12 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                         return f.op(f"select i1 {partial_in_c}, ptr {c}, ptr {scratch}"), f.op(f"select i1 {partial_in_c}, i64 %rsc, i64 %nc")
 
                     panels(f, kind, m_here, k_here, "%pa", tile)
+                    done = f.add(j, nr)
+                    end = f.op(f"or i1 {f.compare('eq', f.rem(done, BLOCK * nr), 0)}, {f.compare('sge', done, n_here)}")
+                    with f.when(f.both(last, end, f.op("icmp ne ptr %after, null"))):  # a map of what is finished, see epilogue.py
+                        start = f.mul(f.div(j, BLOCK * nr), BLOCK * nr)
+                        block = f"i64 {f.add('%row', m0)}, i64 {m_here}, i64 {f.add(f.add('%col', n0), start)}, i64 {f.sub(f.min(done, n_here), start)}"
+                        f.do(f"call void %after(ptr %words, ptr %slots, {block})")
     return f
 
 
@@ -320,6 +328,8 @@ def kernel(kind: Kind) -> Function:
     names = ["c", "a", "b"] + (["i"] if kind.epilogue == "add" else [])
     slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for n, name in enumerate(names)}
     scalars = scalar_slots(f, kind, len(names))
+    after = f.load("ptr", f.at("i64", "%desc", AFTER))
+    after_words = f.load("i64", f.at("i64", "%desc", AFTER_WORDS))
     with f.when(f.compare("slt", begin, end)):
         cell = f.variable("ptr", f.variable(f"[{STACK} x i8]", align=64))
         large = f.compare("sgt", word["scratch"], STACK)
@@ -350,7 +360,7 @@ def kernel(kind: Kind) -> Function:
             f.do(
                 f"call void @rectangle(i64 {m}, i64 {n}, i64 {word['k']}, ptr {corner['a']}, ptr {corner['b']}, ptr {corner['c']}, ptr {corner['i']}, {strides}, "
                 f"i64 {word['kc']}, i64 {word['mc']}, i64 {word['nc']}, ptr {scratch}, ptr {at['at_b']}, ptr {at['at_p']}, ptr {at['at_tile']}, "
-                f"{acc} {scalars[0]}, {acc} {scalars[1]})"
+                f"{acc} {scalars[0]}, {acc} {scalars[1]}, ptr {after}, ptr {f.at('i64', '%desc', after_words)}, ptr %slots, i64 {m0}, i64 {n0})"
             )
         with f.when(large):
             f.do(f"call void @free(ptr {scratch})")
