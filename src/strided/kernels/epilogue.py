@@ -105,19 +105,19 @@ def _packed(address: int) -> bool:
 def build_epilogue(exprs, outs, ins) -> Epilogue:
     """The map as build_map takes it, results and tensors laid out over [m, n], the first result row-major.
 
-    Raises NotImplementedError for what has no block: positions, inputs whose rows do not run along n, matrices of a column or two.
+    Raises NotImplementedError for what has no block: positions, inputs whose rows do not run along n, fewer than two rows or three columns.
     """
     m, n = outs[0][1].shape
     moving = [o for o in (*outs, *ins) if o[0] != "param"]
     slots = len(outs) + len(ins)
-    if n < 3 or slots > SLOTS or HEADER + 3 + 2 * len(moving) > WORDS or any(kind == "index" or layout.strides[1] not in (0, 1) for kind, layout in moving):
-        raise NotImplementedError("an epilogue takes maps over the product's rows, of at least three columns")
+    if m < 2 or n < 3 or slots > SLOTS or HEADER + 3 + 2 * len(moving) > WORDS or any(kind == "index" or layout.strides[1] not in (0, 1) for kind, layout in moving):
+        raise NotImplementedError("an epilogue takes maps over the product's rows, at least two of three columns")
     sizes = [(0, 0) if kind == "param" else tuple(s * ITEMSIZE[name_of(kind)] for s in layout.strides) for kind, layout in (*outs, *ins)]
-    narrow = lambda o: o if o[0] == "param" else (o[0], o[1].narrow(0, 0, 1)[0].expand((2, n)).narrow(1, 0, n - 1)[0] if m < 2 else o[1].narrow(0, 0, 2)[0].narrow(1, 0, n - 1)[0])
+    narrow = lambda o: o if o[0] == "param" else (o[0], o[1].narrow(0, 0, 2)[0].narrow(1, 0, n - 1)[0])
     # Rows that do not touch are not merged into one: the kernel keeps its two loops, and the driver says how long they are.
     plan = build_map(exprs, [narrow(o) for o in outs], [narrow(o) for o in ins], threads=False)
     words = memoryview(plan).cast("q").tolist()
-    if len(words) != HEADER + 3 + 2 * len(moving):
+    if len(words) != HEADER + 3 + 2 * len(moving) or words[HEADER : HEADER + 2] != [n - 1, 2]:
         raise NotImplementedError("an epilogue takes maps of two plain loops")
     driver = jit.compile_kernel(("epilogue",), lambda: _DRIVER)
     return Epilogue(driver, slots, (slots, len(words), *(step for pair in sizes for step in pair), *words))

@@ -183,8 +183,9 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     t, acc = kind.tile, kind.acc
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
     strides = "i64 %rsa, i64 %csa, i64 %rsb, i64 %csb, i64 %rsc, i64 %csc, i64 %rsi, i64 %csi"
+    after = "ptr %after, ptr %words, ptr %slots, i64 %row, i64 %col"
     blocks = "i64 %kc, i64 %mc, i64 %nc, ptr %pa, ptr %pb, ptr %pp, ptr %tile"
-    f = Function("rectangle", f"i64 %m, i64 %n, i64 %k, ptr %a, ptr %b, ptr %c, ptr %i, {strides}, {blocks}, {acc} %alpha, {acc} %beta, ptr %after, ptr %words, ptr %slots, i64 %row, i64 %col", attributes + " noinline")
+    f = Function("rectangle", f"i64 %m, i64 %n, i64 %k, ptr %a, ptr %b, ptr %c, ptr %i, {strides}, {blocks}, {acc} %alpha, {acc} %beta, {after}", attributes + " noinline")
     top, nr = t.heights[0], t.nr
     unit = f.compare("eq", "%csc", 1)
     if kind.epilogue == "add":
