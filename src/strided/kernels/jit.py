@@ -25,6 +25,7 @@ _addresses: dict[Hashable, int] = {}
 
 # The text of every kernel depends on the generators' source: a cached object is used only by the version that wrote it.
 SOURCE_VERSION = 1
+LATE = "strided-late"  # attribute of functions that the loop vectoriser is to see as calls with vector variants
 
 
 class Host:
@@ -92,6 +93,24 @@ def optimise(text: str):
     options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
+    return _inline_late(module, builder) if LATE in text else module
+
+
+def _inline_late(module, builder):
+    """Inlines the functions that had to stay whole until loops were vectors of calls: those with the attribute LATE."""
+    lines = []
+    for line in str(module).split("\n"):
+        if line.startswith("attributes #") and LATE in line:
+            line = line.replace(" noinline ", " alwaysinline ")
+        if not line.startswith("@llvm.compiler.used"):  # which kept them so far
+            lines.append(line)
+    module = llvm.parse_assembly("\n".join(lines))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_new_gvn_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
     return module
 
 

@@ -11,7 +11,7 @@ from . import jit
 
 HEADER = 8  # words of a descriptor that belong to the launcher
 MAX_DIMS = 64
-CHUNK = 256  # elements computed before they are streamed out: short enough for the processor to compute the next ones meanwhile
+CHUNK = 128  # elements computed before they are streamed out: short enough for the processor to compute the next ones meanwhile
 AHEAD = 8192  # bytes that inputs are fetched ahead while results are streamed out
 
 
@@ -239,8 +239,8 @@ class Body:
             self.tail.append("!900 = !{i32 1}")
         self.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        with self.loop(low, high, CHUNK) as start:
-            count = self.min(CHUNK, self.sub(high, start))
+
+        def chunk(start, count):
             with self.loop(0, count, extra=mark) as i:
                 element(self.add(start, i), self.at(buffer, self.mul(i, size)))
             line, length = self.at(base, self.mul(start, size)), self.mul(count, size)
@@ -253,6 +253,13 @@ class Body:
                         self.do(f"call void @llvm.prefetch.p0(ptr {self.at(place, step)}, i32 0, i32 2, i32 1)")
                 value = self.load("<64 x i8>", self.at(buffer, at), ", align 64")
                 self.store("<64 x i8>", value, self.at(line, at), ", align 64, !nontemporal !900")
+            return line, length, whole
+
+        last = self.sub(high, self(f"and i64 {self.sub(high, low)}, {CHUNK - 1}"))
+        with self.loop(low, last, CHUNK) as start:
+            chunk(start, str(CHUNK))  # a length known to the compiler: no remainder to think of
+        with self.when(self(f"icmp slt i64 {last}, {high}")):
+            line, length, whole = chunk(last, self.sub(high, last))
             self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {self.at(line, whole)}, ptr {self.at(buffer, whole)}, i64 {self.sub(length, whole)}, i1 false)")
 
     def fence(self) -> None:
