@@ -21,7 +21,9 @@ from ..tensor import Spec, Tensor, place_of
 from .table import TABLE, Entry, operator
 
 _new = object.__new__
-_CACHE_LIMIT = 4096  # plans kept a spec; then its cache is emptied
+_CACHE_LIMIT = 16_384  # plans kept for all specs together; then every cache is emptied
+_caches: list[dict] = []  # those that hold plans. A plan holds the spec of its result, which holds plans: a bound for each alone would bound nothing
+_plans = 0
 
 
 def window(base: Tensor, spec: Spec, ptr: int, node: Any, /, **attrs) -> Tensor:
@@ -72,9 +74,16 @@ def hooked(function: Any, *args) -> Any:
 
 def remember(spec: Spec, key: tuple, plan: Any) -> Any:
     """Keeps a plan in the cache of `spec`."""
-    if len(spec.cache) >= _CACHE_LIMIT:
-        spec.cache.clear()
+    global _plans
+    if _plans >= _CACHE_LIMIT:
+        for cache in _caches:
+            cache.clear()
+        _caches.clear()
+        _plans = 0
+    if not spec.cache:
+        _caches.append(spec.cache)
     spec.cache[key] = plan
+    _plans += 1
     return plan
 
 
