@@ -19,15 +19,18 @@ _SCALARS = frozenset("input other value fill_value s min max exponent alpha beta
 
 def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
     """The result of a call that failed with `error` after all, or what it is to fail with."""
-    if isinstance(error, NotImplementedError):
-        return dispatch.call_unpacked(fn, args, kwargs, error)
-    if isinstance(error, AttributeError):
-        raise wrong_kind(entry.name, fn, args, kwargs, error) from None
-    if kwargs and isinstance(error, TypeError) and (named := own_names(entry, fn, args, kwargs)) is not kwargs:
-        return entry.call(*args, **named)
-    if (large := too_large(entry.name, fn, args, kwargs)) is not None:
-        raise large from None
-    raise error
+    try:
+        if isinstance(error, NotImplementedError):
+            return dispatch.call_unpacked(fn, args, kwargs, error)
+        if isinstance(error, AttributeError):
+            raise wrong_kind(entry.name, fn, args, kwargs, error) from None
+        if kwargs and isinstance(error, TypeError) and (named := own_names(entry, fn, args, kwargs)) is not kwargs:
+            return entry.call(*args, **named)
+        if (large := too_large(entry.name, fn, args, kwargs)) is not None:
+            raise large from None
+        raise error
+    finally:
+        del error  # its traceback holds this frame: a cycle, in which the call's tensors would live until the garbage collector comes
 
 
 def _parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
