@@ -12,6 +12,7 @@ after an operation that fails. Values are small integers (halves for floats), so
 from __future__ import annotations
 
 import argparse
+import cmath
 import itertools
 import math
 import subprocess
@@ -358,6 +359,10 @@ def close(want, have, loose):
         return isinstance(have, (list, tuple)) and len(want) == len(have) and all(close(w, h, loose) for w, h in zip(want, have))
     if isinstance(want, float) and isinstance(have, float):
         return want == have or want != want and have != have or math.isclose(want, have, rel_tol=loose, abs_tol=loose)
+    if isinstance(want, complex) and isinstance(have, complex):  # to the number's size: one part may be what is left of a difference
+        if not cmath.isfinite(want):
+            return close((want.real, want.imag), (have.real, have.imag), loose)
+        return want == have or cmath.isclose(want, have, rel_tol=loose, abs_tol=loose)
     return type(want) is type(have) and want == have
 
 
@@ -366,28 +371,47 @@ def tolerance(specs):
     return 2e-2 if "bfloat16" in dtypes else 4e-3 if "float16" in dtypes else 1e-5
 
 
-WRITES_WHILE_READING = {"cumsum_", "sum out", "add out"}  # into elements that share places: what comes out is not defined
+READS_PAST = {"median", "kthvalue"}  # PyTorch's copy of an expanded tensor is too short for them: they read beyond it
+OUT = {"sum out", "add out"}
 
 LENIENT = {"TypeError", "RuntimeError", "ValueError", "IndexError", "NotImplementedError", "OverflowError"}
 
 
+def raised(outcome):
+    return isinstance(outcome, tuple) and outcome[:1] == ("raised",)
+
+
+def undefined(case):
+    """Whether the values are not defined: elements that share places are written and read in no given order, or an out= grows beyond its memory.
+
+    (A tensor that grows takes new memory here, so that other windows of the old one stay as they are; PyTorch's move along.)
+    """
+    name, specs, _ = case
+    if name in OUT:
+        return any(spec[3] == "window" for spec in specs) or specs[-1][3] not in ("plain", "flipped")
+    return (name.endswith("_") or name == "setitem of a part of itself") and specs[0][3] == "window"
+
+
 def difference(case):
     """None, or the two outcomes as text."""
-    if case[0] in WRITES_WHILE_READING and any(spec[3] == "window" for spec in case[1]):
+    name, specs, _ = case
+    if name in READS_PAST and specs[0][3] == "expanded":
         return None
     want, have = run(torch, case), run(strided, case)
-    name, specs, _ = case
     expected, got = want[0], have[0]
-    if isinstance(expected, tuple) and expected[0] == "raised" and "not implemented for" in expected[2]:
+    if raised(expected) and "not implemented for" in expected[2]:
         return None  # PyTorch has no kernel for the dtype
-    if isinstance(expected, tuple) and expected[0] == "raised":
-        if not (isinstance(got, tuple) and got[0] == "raised"):
+    if undefined(case) and not raised(expected) and not raised(got):
+        return None
+    if raised(expected):
+        if not raised(got):
             return None if name.startswith("wrong") else f"torch {expected}\nhere  {got}"
-        if got[1] != expected[1] and not (name.startswith("wrong") and got[1] in LENIENT):
+        lenient = name.startswith("wrong") or expected[2].startswith("setStorage") or expected[1] == "SystemError"  # PyTorch stumbles over what it made itself
+        if got[1] != expected[1] and not (lenient and got[1] in LENIENT):
             return f"torch {expected}\nhere  {got}"
     elif not close(expected, got, tolerance(specs)):
         return f"torch {expected}\nhere  {got}"
-    if isinstance(got, tuple) and got[0] == "raised":  # PyTorch may have written a part
+    if raised(got):  # PyTorch may have written a part
         before = [plain(make(strided, spec)[1]) for spec in specs]
         return None if close(before, have[1], 0.0) else f"the operation failed, and wrote: {got} {have[1]}"
     if not close(want[1], have[1], tolerance(specs)):

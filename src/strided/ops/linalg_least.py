@@ -18,7 +18,7 @@ from .table import TABLE, operator
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-@operator("linalg_lstsq", method=False, names={"b": "B"}, namespace="linalg", autocast="float32", flops=_thin(22))
+@operator("linalg_lstsq", method=False, out=True, names={"b": "B"}, namespace="linalg", autocast="float32", flops=_thin(22))
 def lstsq(A, B, rcond=None, *, driver=None):
     """(solution, residuals, rank, singular_values): X that makes ‖AX - B‖ least, for A [*, m, n] and B [*, m, k] or [*, m].
 

@@ -414,7 +414,7 @@ def rsub(input, other, *, alpha=1):
     return TABLE["sub"].call(other, input, alpha=alpha)
 
 
-@operator("where", method=False, flops=lambda args, kwargs, result: 0)
+@operator("where", method=False, out="late", flops=lambda args, kwargs, result: 0)
 def where(condition, input=None, other=None):
     """Elements of `input` where `condition` holds, of `other` elsewhere; all broadcast. With a condition alone: the indices of its true elements, one tensor a dimension."""
     if input is None and other is None:

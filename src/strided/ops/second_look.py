@@ -14,7 +14,7 @@ from ..tensor import Tensor
 # Names that PyTorch takes beside its own: NumPy's for `dim`, `keepdim`, `other`, and several for the first operand.
 _ALSO = {"axis": "dim", "keepdims": "keepdim", "x2": "other"}
 _FIRST = frozenset(("input", "x", "a", "x1", "A"))
-_SCALARS = frozenset("input other value fill_value s min max exponent alpha beta weight element test_element test_elements p".split())  # any number, not only an int
+_SCALARS = frozenset("input other value fill_value s min max exponent alpha beta weight element test_element test_elements src p".split())  # any number, not only an int
 
 
 def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:

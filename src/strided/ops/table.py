@@ -116,7 +116,10 @@ def operator(
 def add_inplace(entry: Entry, fn: Callable[..., Any]) -> None:
     """Gives an operator its generic in-place form `name_`: compute, then take over values and history."""
     name = entry.name + "_"
-    inner = Entry(name, function=True, method=True, namespace=entry.namespace, writes=True, inplace_form=True, flops=entry.flops, doc=f"In-place form of `{entry.name}`.", module=entry.module, names=entry.names)
+    inner = Entry(
+        name, function=True, method=True, namespace=entry.namespace, writes=True, inplace_form=True, flops=entry.flops, doc=f"In-place form of `{entry.name}`.",
+        module=entry.module, names=entry.names,
+    )  # fmt: skip
 
     def into(input, *args, **kwargs):
         check_inplace(input, *args)
@@ -235,6 +238,9 @@ def _write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwarg
 
 
 _FRESH_OUT = frozenset("gather index_select masked_select take cat concat concatenate stack kthvalue mode median nanmedian sort topk".split())  # out= may share nothing with an input
+_LAYOUT_FIRST = frozenset(
+    "addcdiv addcmul clamp clamp_max clamp_min clip complex conj_physical div divide float_power gcd index_select lcm ldexp lerp logit masked_select nan_to_num polar where".split()
+)
 _OUT_DTYPES = {
     "gather": "Expected out tensor to have dtype {want}, but got {have} instead",
     "aminmax": "Expected out tensor to have dtype {want}, but got {have} instead",
@@ -253,8 +259,9 @@ def check_out(name: str, outs: tuple, results: tuple, inputs: Any) -> None:
         if wrong and target.dtype is not value.dtype:
             want, have = value.dtype.scalar_name, target.dtype.scalar_name
             raise RuntimeError(wrong.format(want=want.lower(), have=have.lower(), Want=want, Have=have))
-        # a target of another shape is given a layout of its own, except that some operators look at the one it has first
-        if (target.shape == value.shape or name == "index_select") and not target.spec.layout.is_dense and any(stride == 0 and size > 1 for size, stride in zip(target.shape, target.stride())):
+        # a target of another shape is given a layout of its own; elementwise operators look at the one it has first
+        looked_at = target.shape == value.shape or name in _LAYOUT_FIRST or TABLE[name].pointwise
+        if looked_at and not target.spec.layout.is_dense and any(stride == 0 and size > 1 for size, stride in zip(target.shape, target.stride())):
             raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers {_SHARED}")
         for t in inputs:
             shared = _shared(t, target, value)
