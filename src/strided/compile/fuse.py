@@ -1,14 +1,15 @@
 """Fusing: neighbouring maps and folds of a recording become one kernel, and the memory between them is never written.
 
 A step whose only result is read by one later step is computed there instead: a map inside a map or a fold, a fold (its row's sums and all) inside a map
-over the same rows. Values are rounded as they would be in memory, so that results of maps do not change; sums may be added up in another order. What a kernel computes is known from its recipe
-(kernels/recipes.py); steps without one (products, scatters) stay as they are.
+over the same rows, a map of a product's result inside the product, block by block (kernels/epilogue.py). Values are rounded as they would be in memory, so that results of maps do not change; sums
+may be added up in another order. What a kernel computes is known from its recipe (kernels/recipes.py); steps without one (scatters, sorts) stay as they are.
 """
 from __future__ import annotations
 
 from itertools import permutations
 from typing import Any, NamedTuple
 
+from ..kernels import epilogue
 from ..kernels import expr as E
 from ..kernels.fold import plan_fold
 from ..kernels.map import build_map
@@ -47,6 +48,24 @@ class Kernel(NamedTuple):
         return next((o.layout.shape for o in self.ins if o.in_memory), self.outs[0].layout.shape) if self.dims is not None else self.outs[0].layout.shape
 
 
+class Product(NamedTuple):
+    """A step that is a matrix product into fresh memory: its descriptor and operands, [m, n], and what is computed of each finished block. kept: its own result is needed as well."""
+
+    what: bytes
+    slots: tuple  # where the product goes, then its operands
+    shape: tuple
+    nbytes: int
+    after: Kernel | None
+    kept: bool
+    lines: tuple
+    saved: int = 0
+
+    @property
+    def out(self):
+        """Where its last result goes."""
+        return self.slots[0] if self.after is None else self.after.outs[0].place
+
+
 def decode(step: Step, recipes: dict[bytes, Recipe]) -> Kernel | None:
     """The step as a kernel of known expressions, or None."""
     recipe = recipes.get(step.what) if type(step.what) is bytes else None
@@ -63,6 +82,32 @@ def decode(step: Step, recipes: dict[bytes, Recipe]) -> Kernel | None:
         return None
     exprs = tuple(substitute_params(e, converted) for e in recipe.exprs) if converted else recipe.exprs
     return Kernel(exprs, outs, tuple(ins), recipe.dims, (step.line,))
+
+
+def decode_product(step: Step) -> Product | None:
+    """The step as a product that takes an epilogue, or None."""
+    rows = epilogue.rows_of(step.what) if type(step.what) is bytes else None
+    if rows is None or type(step.slots[0]) is not tuple or step.slots[0][1]:
+        return None
+    return Product(step.what, step.slots, rows[:2], rows[2], None, True, (step.line,))
+
+
+def encode_product(product: Product) -> tuple[list[Step], int]:
+    """The product with its epilogue compiled, as a step (two where that cannot be), and the bytes that saves."""
+    after = product.after
+    assert after is not None
+    place, target, saved = product.slots[0], after.outs[0], product.saved + product.nbytes  # at least it is not read again
+    try:
+        made = epilogue.build_epilogue(after.exprs, *[[(o.kind, o.layout) for o in operands] for operands in (after.outs, after.ins)])
+    except NotImplementedError:
+        return [Step(product.what, product.slots, product.lines[0]), encode(after)], product.saved
+    others = {o.place[0] for o in after.ins if o.in_memory and o.place != place}
+    if not product.kept and target.kind.itemsize * target.layout.numel == product.nbytes and target.place[0] not in others:
+        after = after._replace(ins=tuple(o._replace(place=target.place) if o.place == place else o for o in after.ins))
+        place = target.place  # sums stand where the result will
+        saved += product.nbytes
+    slots = (place, *product.slots[1:], *(o.place for o in (*after.outs, *after.ins)))
+    return [Step(epilogue.with_epilogue(product.what, made), slots, product.lines[-1])], saved
 
 
 def encode(kernel: Kernel) -> Step:
@@ -84,43 +129,64 @@ def fuse(steps: list[Step], recipes: dict[bytes, Recipe], lasting: set, steady) 
 
     recipes: of the steps' descriptors, where there is one. lasting: regions whose contents are needed afterwards. steady(region): whether it is written by the operator that made it only, if at all.
     """
-    work: list[Any] = [decode(step, recipes) or step for step in steps]
+    work: list[Any] = [decode(step, recipes) or decode_product(step) or step for step in steps]
     users: dict[tuple, list[int]] = {}
     for number, step in enumerate(steps):
         for name in dict.fromkeys(names(step)):
             users.setdefault(name, []).append(number)
-    for first, kernel in enumerate(work):
-        if type(kernel) is not Kernel or len(kernel.outs) != 1:
+    for first, item in enumerate(work):
+        if type(item) is Kernel and len(item.outs) == 1:
+            region = item.outs[0].place[0]
+        elif type(item) is Product:
+            region = item.out[0]
+        else:
             continue
-        region = kernel.outs[0].place[0]
         touching = users.get(region, [])
-        if region[0] != "block" or region in lasting or len(touching) != 2 or touching[0] != first or not steady(region):
+        if region[0] != "block" or len(touching) < 2 or touching[0] != first:
             continue
         second = touching[1]
         consumer = work[second]
-        if type(consumer) is not Kernel or any(o.place[0] == region for o in consumer.outs):
+        alone = region not in lasting and len(touching) == 2
+        if type(consumer) is not Kernel or not (alone and steady(region)) and not (type(item) is Product and item.after is None):
             continue
-        sources = {o.place[0] for o in kernel.ins if o.in_memory}
+        sources = _reads(item)
         if not all(steady(name) for name in sources) or any(_writes(work[k], sources) for k in range(first + 1, second)):
             continue
-        merged = join(kernel, consumer)
+        if type(item) is Product:
+            merged: Any = join_product(item, consumer)
+        else:
+            merged = None if any(o.place[0] == region for o in consumer.outs) else join(item, consumer)
         if merged is None:
             continue
-        work[first], work[second] = None, merged
-        users[region] = []
-        for name in sources:
+        work[first] = None
+        for name in (*sources, *((item.slots[0][0],) if type(item) is Product else ())):
             users[name] = sorted({second if n == first else n for n in users[name]})
+        if type(merged) is Product:
+            name = merged.slots[0][0]
+            merged = merged._replace(kept=name in lasting or users[name] != [second] or not steady(name))
+        if alone and region != (merged.slots[0][0] if type(merged) is Product else None):
+            users[region] = []
+        work[second] = merged
     done, fused = [], []
     for number, step in enumerate(work):
-        if type(step) is Kernel:
-            if len(step.lines) == 1:
-                step = steps[number]
-            else:
-                fused.append(step)
-                step = encode(step)
-        if step is not None:
-            done.append(step)
+        if type(step) is Product and step.after is not None:
+            made, saved = encode_product(step)
+            fused.append(step._replace(saved=saved))
+            done += made
+        elif type(step) is Kernel and len(step.lines) > 1:
+            fused.append(step)
+            done.append(encode(step))
+        elif step is not None:
+            done.append(steps[number] if type(step) in (Kernel, Product) else step)
     return done, fused
+
+
+def _reads(item) -> set:
+    """The regions that a kernel or a product reads, but for what is its own."""
+    if type(item) is Kernel:
+        return {o.place[0] for o in item.ins if o.in_memory}
+    own = {slot[0] for slot in item.slots[1:] if type(slot) is tuple}
+    return own if item.after is None else own | {o.place[0] for o in item.after.ins if o.in_memory and o.place != item.slots[0]}
 
 
 def _writes(step, regions: set) -> bool:
@@ -129,6 +195,8 @@ def _writes(step, regions: set) -> bool:
         return False
     if type(step) is Kernel:
         return any(o.place[0] in regions for o in step.outs)
+    if type(step) is Product and step.after is not None:
+        return step.slots[0][0] in regions or step.out[0] in regions
     return any(type(slot) is tuple and slot[0] in regions for slot in step.slots[:1])
 
 
@@ -169,6 +237,33 @@ def join(producer: Kernel, consumer: Kernel) -> Kernel | None:
         return None
     saved = producer.saved + consumer.saved + 2 * out.layout.numel * out.kind.itemsize
     return Kernel(exprs, consumer.outs, tuple(operands), dims, producer.lines + consumer.lines, saved)
+
+
+def join_product(product: Product, consumer: Kernel) -> Product | None:
+    """The product with the map `consumer` of its last result as its epilogue, or None where that is not possible."""
+    if consumer.dims is not None or len(consumer.outs) != 1 or consumer.outs[0].place[0] in {slot[0] for slot in product.slots[1:] if type(slot) is tuple}:
+        return None
+    place, whole = product.out, Layout.contiguous(product.shape)
+    if product.after is not None:
+        merged = None if consumer.outs[0].place[0] == place[0] else join(product.after, consumer)
+        after = None if merged is None else _reshaped(merged, product.shape)
+    else:
+        after = _reshaped(consumer, product.shape)
+        inner = [o for o in consumer.ins if o.in_memory and o.place[0] == place[0]]
+        if any(o.place != place or o.kind.itemsize * whole.numel != product.nbytes for o in inner):
+            return None
+    if after is None or len(after.ins) + 1 > OPERANDS or not _alike(after.outs[0].layout, whole):
+        return None
+    out = after.outs[0]
+    if any(not _alike(o.layout, whole) for o in after.ins if o.in_memory and o.place[0] in (product.slots[0][0], out.place[0])):
+        return None  # another block than the one that is written
+    if any(o.place != out.place for o in after.ins if o.in_memory and o.place[0] == out.place[0]) or out.place[0] == product.slots[0][0] and out.place != product.slots[0]:
+        return None
+    if not epilogue.fits([(out.kind, out.layout)], [(o.kind, o.layout) for o in after.ins]):
+        return None
+    before = product.after
+    saved = 0 if before is None else 2 * before.outs[0].layout.numel * before.outs[0].kind.itemsize
+    return product._replace(after=after, lines=product.lines + consumer.lines, saved=product.saved + consumer.saved + saved)
 
 
 def _over_rows(fold: Kernel, consumer: Kernel, inner: list[int]) -> Kernel | None:

@@ -83,15 +83,22 @@ class Epilogue(NamedTuple):
     words: tuple
 
 
-def with_epilogue(product: bytes, epilogue: Epilogue) -> bytes:
-    """The product's descriptor with a map over its result, as one matrix of rows; the map's slots follow the product's.
-
-    Raises NotImplementedError where the product is not the packed one, or has several matrices: nobody then has a block in hand.
-    """
+def rows_of(product: bytes) -> tuple[int, int, int] | None:
+    """(rows, columns, bytes of the result) of a product that takes an epilogue: the packed one of one matrix into fresh memory; None for others."""
     words = memoryview(product).cast("q").tolist()
+    if not _packed(words[0]) or words[gemm_ir.AFTER]:
+        return None
     value = lambda name: words[gemm_ir.FIRST + gemm_ir.WORDS.index(name)]
-    if not _packed(words[0]) or value("batch_dims") or value("csc") != 1 or value("rsc") != value("n"):
+    if value("batch_dims") or value("csc") != 1 or value("rsc") != value("n") or not words[4]:
+        return None
+    return value("m"), value("n"), words[4]
+
+
+def with_epilogue(product: bytes, epilogue: Epilogue) -> bytes:
+    """The product's descriptor with a map over its result, as one matrix of rows; the map's slots follow the product's. Raises NotImplementedError for others than `rows_of` knows."""
+    if rows_of(product) is None:
         raise NotImplementedError("only packed products of one matrix take a map as their epilogue")
+    words = memoryview(product).cast("q").tolist()
     words[gemm_ir.AFTER], words[gemm_ir.AFTER_WORDS] = epilogue.driver, len(words)
     slots, words[1] = words[1], words[1] + epilogue.slots
     return struct.pack(f"<{len(words) + len(epilogue.words) + 1}q", *words, *epilogue.words[:2], slots, *epilogue.words[2:])
@@ -102,16 +109,20 @@ def _packed(address: int) -> bool:
     return any(found == address and type(key) is tuple and key[:2] == ("matmul", repr("packed")) for key, found in list(jit._addresses.items()))
 
 
-def build_epilogue(exprs, outs, ins) -> Epilogue:
-    """The map as build_map takes it, results and tensors laid out over [m, n], the first result row-major.
-
-    Raises NotImplementedError for what has no block: positions, inputs whose rows do not run along n, fewer than two rows or three columns.
-    """
+def fits(outs, ins) -> bool:
+    """Whether a map over [m, n] has blocks: no positions, rows of all operands run along n, at least two of three columns."""
     m, n = outs[0][1].shape
     moving = [o for o in (*outs, *ins) if o[0] != "param"]
-    slots = len(outs) + len(ins)
-    if m < 2 or n < 3 or slots > SLOTS or HEADER + 3 + 2 * len(moving) > WORDS or any(kind == "index" or layout.strides[1] not in (0, 1) for kind, layout in moving):
+    few = len(outs) + len(ins) <= SLOTS and HEADER + 3 + 2 * len(moving) <= WORDS
+    return m > 1 and n > 2 and few and all(kind != "index" and layout.strides[1] in (0, 1) for kind, layout in moving)
+
+
+def build_epilogue(exprs, outs, ins) -> Epilogue:
+    """The map as build_map takes it, results and tensors laid out over [m, n], the first result row-major. Raises NotImplementedError for one that does not fit."""
+    if not fits(outs, ins):
         raise NotImplementedError("an epilogue takes maps over the product's rows, at least two of three columns")
+    n = outs[0][1].shape[1]
+    slots, moving = len(outs) + len(ins), [o for o in (*outs, *ins) if o[0] != "param"]
     sizes = [(0, 0) if kind == "param" else tuple(s * ITEMSIZE[name_of(kind)] for s in layout.strides) for kind, layout in (*outs, *ins)]
     narrow = lambda o: o if o[0] == "param" else (o[0], o[1].narrow(0, 0, 2)[0].narrow(1, 0, n - 1)[0])
     # Rows that do not touch are not merged into one: the kernel keeps its two loops, and the driver says how long they are.

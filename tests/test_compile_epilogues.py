@@ -1,0 +1,147 @@
+"""Maps of a product's result run inside the product, block by block: values and gradients are the eager ones, and the report says what was saved."""
+import numpy as np
+import pytest
+
+import strided as torch
+from strided.kernels import epilogue, matmul, native
+from strided.kernels import expr as E
+from strided.layout import Layout
+from strided.lens import compiled as lens
+
+F = torch.nn.functional
+ROWS, IN, OUT = 640, 208, 272  # so many rows and columns that products are packed ones
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def tensors(tracked=False):
+    torch.manual_seed(0)
+    shapes = {"x": (2, ROWS // 2, IN), "w": (OUT, IN), "b": (OUT,), "v": (IN, OUT), "c": (IN,)}
+    return {name: torch.randn(shape).requires_grad_(tracked) for name, shape in shapes.items()}
+
+
+CHAINS = {  # (the function, steps of its forward pass, kernels that are left)
+    "bias and relu": (lambda x, w, b, v, c: F.linear(x, w, b).relu(), 2, 1),
+    "gelu": (lambda x, w, b, v, c: F.gelu(F.linear(x, w)), 2, 1),
+    "x * sigmoid(x)": (lambda x, w, b, v, c: (lambda h: h * h.sigmoid())(F.linear(x, w, b)), 3, 1),
+    "a gated pair": (lambda x, w, b, v, c: F.silu(F.linear(x, w)) * F.linear(x, w, b), 4, 2),
+    "residual": (lambda x, w, b, v, c: x + F.linear(F.gelu(F.linear(x, w, b)), v, c), 4, 2),
+    "scale": (lambda x, w, b, v, c: (x.view(-1, IN) @ w.t()) * 0.125 + 1, 3, 1),
+    "cast": (lambda x, w, b, v, c: F.linear(x, w).bfloat16().float(), 3, 1),
+    "written in place": (lambda x, w, b, v, c: F.relu(F.linear(x, w, b), inplace=True), 2, 1),
+    "needed twice": (lambda x, w, b, v, c: (lambda h: (h.relu(), h))(F.linear(x, w, b)), 2, 1),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", CHAINS)
+def test_values_are_the_eager_ones(name, threads):
+    torch.set_num_threads(threads)
+    function, steps, kernels = CHAINS[name]
+    given = tensors()
+    run = torch.compile(function)
+    for _ in range(3):
+        found, expected = run(**given), function(**given)
+        for a, b in zip(found, expected) if isinstance(found, tuple) else ((found, expected),):
+            assert torch.equal(a, b)
+        given["x"] = given["x"] + 1
+    (kind,) = run.report()["kinds"]
+    assert (kind["forward"]["steps"], kind["forward"]["kernels"]) == (steps, kernels)
+
+
+@pytest.mark.parametrize("name", [n for n in CHAINS if n != "needed twice"])
+def test_gradients_are_the_eager_ones(name):
+    function = CHAINS[name][0]
+    ours, eager = tensors(True), tensors(True)
+    run = torch.compile(function)
+    for _ in range(3):
+        for f, given in ((run, ours), (function, eager)):
+            for t in given.values():
+                t.grad = None
+            out = f(**given)
+            out.backward(torch.linspace(-1, 1, out.numel()).view(out.shape).to(out.dtype))
+        for key, t in eager.items():
+            if t.grad is None:
+                assert ours[key].grad is None
+            else:
+                torch.testing.assert_close(ours[key].grad, t.grad, rtol=2e-5, atol=2e-5)
+
+
+def test_backward_of_an_activation_is_part_of_the_gradients_product():
+    given = tensors(True)
+    run = torch.compile(CHAINS["residual"][0])
+    for _ in range(2):
+        run(**given).sum().backward()
+    back = run.report()["kinds"][0]["backward"]
+    assert any(group["saved"] == 2 * 4 * ROWS * OUT for group in back["fused"])  # the gradient of gelu's result, float32, is nowhere in memory
+
+
+def test_what_is_not_a_block_is_computed_as_ever():
+    x, w, v = torch.randn(64, 48), torch.randn(48, 48), torch.randn(3, 64, 48)
+    for function in (lambda: (x @ w) + x.t().contiguous().t(), lambda: (x @ w).t() * 2, lambda: (v @ w)[1] * 3, lambda: torch.softmax(x @ w, -1) + x, lambda: (x @ w).cumsum(0) * 2):
+        run = torch.compile(function)
+        for _ in range(2):
+            torch.testing.assert_close(run(), function(), rtol=1e-6, atol=1e-6)
+
+
+def test_a_result_that_is_also_an_operand_is_not_written_while_it_is_read():
+    torch.manual_seed(1)
+    w, start = torch.randn(200, 200) / 14, torch.randn(200, 200)
+
+    def step(h):
+        return h.add_(F.linear(h, w).relu())
+
+    run, ours, eager = torch.compile(step), start.clone(), start.clone()
+    for _ in range(3):
+        run(ours)
+        step(eager)
+        assert torch.equal(ours, eager)
+
+
+def test_the_report_names_the_lines_and_the_traffic():
+    given = tensors()
+
+    def layer(x, w, b, v, c):
+        h = F.linear(x, w, b)
+        return F.gelu(h)
+
+    run = torch.compile(layer)
+    for _ in range(2):
+        run(**given)
+    (group,) = run.report()["kinds"][0]["forward"]["fused"]
+    assert group["steps"] == 2 and group["saved"] == 2 * 4 * ROWS * OUT
+    text = lens.text([run.report()])
+    assert "2 steps in 1 kernel" in text and "h = F.linear(x, w, b)" in text and "return F.gelu(h)" in text
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("m, n, k", [(300, 700, 40), (257, 33, 20), (1000, 300, 600), (150, 2100, 8)])
+def test_an_epilogue_sees_every_block_once(m, n, k, threads):
+    torch.set_num_threads(threads)
+    rng = np.random.default_rng(0)
+    a, b, added, bias = (rng.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n), (m, n), (n,)))
+    sums, out = np.zeros((m, n), np.float32), np.zeros((m, n), np.float32)
+    whole, row = Layout.contiguous((m, n)), Layout.contiguous((n,)).expand((m, n))
+    f32 = torch.float32
+    made = epilogue.build_epilogue((E.maximum(E.param(0) + E.param(1), E.constant(0.0)) * E.param(3) + E.param(2),), [(f32, whole)], [(f32, whole), (f32, row), (f32, whole), ("param", "f64")])
+    product = matmul.build_matmul((f32, whole), (f32, Layout.contiguous((m, k))), (f32, Layout.contiguous((k, n))), result_bytes=sums.nbytes)
+    assert epilogue.rows_of(product) == (m, n, sums.nbytes)
+    native.launch(epilogue.with_epilogue(product, made), *(array.ctypes.data for array in (sums, a, b, out, sums, bias, added)), 0.5)
+    wide = a.astype(np.float64) @ b
+    np.testing.assert_allclose(sums, wide, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(out, np.maximum(sums + bias, 0) * np.float32(0.5) + added, rtol=1e-6, atol=1e-6)
+
+
+def test_an_epilogue_needs_rows():
+    f32, whole = torch.float32, Layout.contiguous((8, 40))
+    assert not epilogue.fits([(f32, whole)], [(f32, Layout.of((8, 40), (1, 8)))])
+    assert not epilogue.fits([(f32, whole)], [("index", 0)]) and not epilogue.fits([(f32, Layout.contiguous((1, 40)))], [])
+    with pytest.raises(NotImplementedError, match="rows"):
+        epilogue.build_epilogue((E.param(0),), [(f32, whole)], [(f32, Layout.of((8, 40), (1, 8)))])
+    batches = Layout.contiguous((3, 32, 32))
+    assert epilogue.rows_of(matmul.build_matmul((f32, batches), (f32, batches), (f32, batches), result_bytes=3 * 4096)) is None
