@@ -68,12 +68,11 @@ def _input_edge(x, accumulate: bool):
 class _Run:
     """One pass over a graph: the gradients on their way, and which nodes matter."""
 
-    __slots__ = ("retain_graph", "buffers", "owned", "uses", "needed", "captures", "terminal", "wanted", "__weakref__")
+    __slots__ = ("retain_graph", "buffers", "uses", "needed", "captures", "terminal", "wanted", "__weakref__")
 
     def __init__(self, roots, retain_graph: bool):
         self.retain_graph = retain_graph
         self.buffers: dict[Node, list] = {}  # node -> gradient of each output, None where none has arrived
-        self.owned: set[tuple[Node, int]] | None = None  # sums made here, which may be added to in place
         self.uses = _count_uses(roots)  # node -> uses of its outputs that have not delivered yet
         self.needed: set[Node] | None = None  # nodes on a path to a wanted input; None: all
         self.captures: dict[Node, dict[int, object]] | None = None  # node -> {output number: its total gradient}
@@ -108,16 +107,15 @@ class _Run:
             slots = self.buffers[node] = [None] * len(specs) if type(specs) is tuple else [None]
         if grad is None:
             return
-        if slots[number] is None:
+        held = [slots[number]]
+        if held[0] is None:
             slots[number] = grad
             return
-        if self.owned is None:
-            self.owned = set()
-        if (node, number) in self.owned and not STATE.grad_enabled:
-            slots[number].add_(grad)
-        else:
-            slots[number] = slots[number] + grad
-            self.owned.add((node, number))
+        slots[number] = None
+        if STATE.grad_enabled or not (held[0].spec.layout.is_dense and held[0].mem.owner is None and _alone(held)):
+            slots[number] = held[0] + grad
+        else:  # nobody else can see it
+            slots[number] = held[0].add_(grad)
 
     def loop(self, roots) -> None:
         uses, needed, buffers, captures, retain_graph = self.uses, self.needed, self.buffers, self.captures, self.retain_graph
