@@ -131,11 +131,41 @@ def test_a_result_that_was_overwritten_has_no_gradient():
         out.sum().backward()
 
 
-def test_double_backward_is_refused():
-    f = torch.compile(lambda x: x.exp())
+def test_second_derivatives_go_through_the_original():
+    w = torch.tensor([0.5, -2.0], requires_grad=True)
+
+    def cubed(x):
+        return (w * x**3).sum()
+
+    f = torch.compile(cubed)
+    for number in range(4):  # of the recorded call, and of replayed ones
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        if number == 2:
+            f(x).backward()
+            assert torch.equal(x.grad, 3 * w.detach() * x.detach() ** 2)
+            w.grad = x.grad = None
+        (first,) = torch.autograd.grad(f(x), x, create_graph=True)
+        assert torch.equal(first.detach(), (3 * w * x**2).detach())
+        into_x, into_w = torch.autograd.grad(first.sum(), (x, w))
+        assert torch.equal(into_x, (6 * w * x).detach()) and torch.equal(into_w, 3 * x.detach() ** 2)
+    assert len(f.reasons) == 1 and "create_graph" in f.reasons[0]
+
+
+def test_function_transforms_of_a_compiled_function():
+    def energy(x):
+        return (x.sin() * x).sum()
+
+    f, x = torch.compile(energy), torch.linspace(0, 1, 5)
+    for _ in range(3):
+        torch.testing.assert_close(torch.func.grad(f)(x), x.cos() * x + x.sin())
+        torch.testing.assert_close(torch.func.hessian(f)(x), torch.diag(2 * x.cos() - x.sin() * x))
+
+
+def test_second_derivatives_are_no_part_of_a_whole():
+    f = torch.compile(lambda x: x.exp().sum(), fullgraph=True)
     x = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="does not currently support double backward"):
-        torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="create_graph=True"):
+        torch.autograd.grad(f(x), x, create_graph=True)
 
 
 def test_gradients_nobody_asks_for():

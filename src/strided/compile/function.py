@@ -93,11 +93,15 @@ class Compiled:
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
-    def _give_up(self, key, reason, args, kwargs):
-        self.eager.add(key)
-        self.reasons.append(reason)
+    def _refuse(self, reason):
+        if reason not in self.reasons:
+            self.reasons.append(reason)
         if self.fullgraph:
             raise NotCompiled(f"{getattr(self.function, '__qualname__', self.function)} cannot be compiled whole: {reason}.\n  Leave out fullgraph=True to run such calls eagerly.")
+
+    def _give_up(self, key, reason, args, kwargs):
+        self.eager.add(key)
+        self._refuse(reason)
         return self.function(*args, **kwargs)
 
     def _record(self, key, args, kwargs, leaves, objects):
@@ -107,13 +111,11 @@ class Compiled:
             reason = "it reads an attribute that was given to a tensor"
         if reason is not None:
             return self._give_up(key, reason, args, kwargs)
-        entry = Entry(snapshot, len(leaves))
+        entry = Entry(snapshot, len(leaves), self._refuse)
         result, reason = entry.record(self.function, args, kwargs, leaves)
         if reason is not None:
             self.eager.add(key)
-            self.reasons.append(reason)
-            if self.fullgraph:
-                raise NotCompiled(f"{getattr(self.function, '__qualname__', self.function)} cannot be compiled whole: {reason}.\n  Leave out fullgraph=True to run such calls eagerly.")
+            self._refuse(reason)
         else:
             self.entries.setdefault(key, []).append(entry)
         return result
@@ -167,8 +169,8 @@ FAULT, RANDOM, FIRST_TENSOR = 1, 2, 3  # numbers of a program's bases: where ker
 class Entry:
     """One kind of call: its guards, the programs and how results are put together."""
 
-    def __init__(self, snapshot: Snapshot, leaves: int):
-        self.snapshot, self.leaves = snapshot, leaves
+    def __init__(self, snapshot: Snapshot, leaves: int, refuse):
+        self.snapshot, self.leaves, self.refuse = snapshot, leaves, refuse  # refuse(reason): notes why something runs eagerly
         self.grads: list[bool] | None = None  # of the arguments, whether they have no gradient, where the function may look at it
         self.forward: Program | None = None
         self.backward: Backward | None = None

@@ -57,14 +57,13 @@ class CompiledFunctionBackward0(Node):
         self.external = self.results = self.kept = self.first = self.again = None
 
     def apply(self, *grads):
-        if STATE.grad_enabled:
-            raise RuntimeError(
-                "torch.compile with aot_autograd does not currently support double backward\n"
-                "  A compiled function's gradient has no graph of its own. Call the original function where create_graph=True is needed."
-            )
         if self.external is None:
             raise RELEASED.error()
         entry, backward = self.entry, self.entry.backward
+        if STATE.grad_enabled:  # to be differentiated again: the original's graph has what that needs
+            _ = self.saved
+            entry.refuse("a gradient is differentiated again (create_graph=True), which goes through the original function")
+            return self.recompute(grads, True)
         if entry.quick_backward is not None and self.results is not None:
             found = entry.quick_backward(self, grads)
             if found is not None:
@@ -76,8 +75,8 @@ class CompiledFunctionBackward0(Node):
             return self.recompute(grads)
         return replay_backward(self, entry, backward, grads)
 
-    def recompute(self, grads):
-        """Gradients of a pattern that was not recorded: through the first call's graph, or by making the call again, eagerly."""
+    def recompute(self, grads, create_graph=False):
+        """Gradients of a pattern that was not recorded, or with a graph: through the first call's graph, or by making the call again, eagerly."""
         entry = self.entry
         if self.first is not None:
             outputs = [t for t in self.first.outputs if t._tracked]
@@ -107,7 +106,7 @@ class CompiledFunctionBackward0(Node):
         pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
         inputs = [self.external[place] for place in entry.differentiable]
         with without_hooks(inputs):
-            return tuple(run_backward([out for out, _ in pairs], [grad for _, grad in pairs], True, False, inputs, False))
+            return tuple(run_backward([out for out, _ in pairs], [grad for _, grad in pairs], True, create_graph, inputs, False))
 
 
 @contextlib.contextmanager
