@@ -5,20 +5,23 @@ times 4-bit elements has a kernel of its own (block_dots.py), which decodes in r
 """
 from __future__ import annotations
 
-from . import block_dots, jit, native
+from . import block_dots, block_thin, jit, native
 from .block_casts import FIRST, PARTS, cast_words, dequantize_row
 from .block_casts import WORDS as CAST_WORDS
 from .block_text import Kind
 from .gemm_text import TYPES, Function, module, vector
 from .gemv_ir import horizontal
+from .matmul import shares, tile_for
 
 # Behind the words of block_casts (rows, cols and strides of W): rows of X and bytes between them, bytes between rows of Y, padded length of a row, elements
 # of a stretch of k and how many blocks that is, padded length of a stretch.
 WORDS = [*CAST_WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad"]
 STRETCH = 1024  # elements of k that are decoded together, about
 GRAIN = 1 << 16  # multiply-adds a part should have at least
+THIN = 14  # rows of X from which sums stand in lanes of them (block_thin.py)
 X_PAD = 128  # X is copied with zeros behind up to a multiple of so many elements
-MOST = 64  # rows of X up to which this kernel serves; more are worth a packed product
+MOST = 256  # rows of X up to which these kernels serve; more are worth a packed product
+HELD = 1 << 21  # elements of X that a part holds, at most, where rows are more than 64
 
 
 def tile() -> tuple[int, int, int]:
@@ -37,6 +40,7 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     kd = Kind(*kind)
     bias_name = None if bias is None else bias.name
     lanes, _, nr = tile()
+    target = STRETCH
     if block_dots.serves(kd, m, block):
         gaps = strides[0][1] != block * kd.bits // 8
         address = jit.compile_kernel(
@@ -44,14 +48,29 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
             lambda: block_dots.text(kd, dtype.name, bias_name, block, gaps, [_tiles(), _kernel(dtype.name, bias_name, "general")]),
         )
         nr = block_dots.ROWS
+    elif _thin(kd, m, n):
+        t, target = tile_for("float"), block_thin.CHAIN
+        address = jit.compile_kernel(("block thin", repr(kd), dtype.name, bias_name, t, block), lambda: block_thin.text(kd, dtype.name, bias_name, t, block))
+        nr = block_thin.thin(kd, t).tall
     else:
         address = jit.compile_kernel(("block product", repr(kd), dtype.name, bias_name, tile()), lambda: _product(kd, dtype.name, bias_name))
-    each = max(1, STRETCH // block)
+    each = max(1, target // block)
     stretch = each * block
     words = [n, -(-k // block), block, k, 0, *(s for pair in strides for s in pair)]
     words += [m, row_x, n * dtype.itemsize, _up(k, X_PAD), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
-    parts = max(1, min(native.parts_for(m * n * max(k, 1), GRAIN), -(-n // nr)))
+    parts = max(1, min(shares(m * n * max(k, 1), GRAIN), -(-n // nr)))
     return native.pack_desc(address, 7, parts, m * n * k > 1 << 20, result_bytes, words)
+
+
+def serves(m: int, k: int) -> bool:
+    """Whether these kernels take a product of m rows."""
+    return m <= 64 or m <= MOST and m * k <= HELD
+
+
+def _thin(kind: Kind, m: int, n: int) -> bool:
+    """Whether the kernel of block_thin.py is the quicker one: lanes well filled, and tiles."""
+    t = tile_for("float")
+    return m >= THIN and 4 * m >= 3 * _up(m, t.width) and n >= 2 * block_thin.thin(kind, t).tall
 
 
 def _up(value: int, step: int) -> int:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import NamedTuple
 
 from ..autograd import backward, record, tracking
-from ..dispatch import PlanCache, launch_new
+from ..dispatch import PlanCache, launch, launch_new
 from ..kernels import conv as kernels
-from ..kernels import expr as E
 from ..kernels.native import new_storage
 from ..layout import Layout
-from ..tensor import Spec, Tensor, wrap
-from .folding import Fold, plain
+from ..tensor import Spec, wrap
+from .folding import plain
 from .matmul import matmul
 from .table import TABLE, operator
 
@@ -60,8 +60,6 @@ def _around(before, after):
 # ---- forward ----------------------------------------------------------------------------------------------------------------------
 
 _plans = PlanCache()
-_each_channel = Fold("convolution", lambda x, w: E.rsum(x * w), 2)
-_each_channel_bias = Fold("convolution", lambda x, w, b: E.rsum(x * w) + b, 3)
 
 
 def _flops(args, kwargs, result) -> int:
@@ -92,28 +90,29 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
 def correlate(x, weight, bias, stride, padding, dilation, groups):
     """The plain convolution for tuples of steps, recorded."""
-    if x.dtype.name not in kernels.DTYPES or len(stride) > 3:
+    if not _has_kernel(x, stride):
         return _by_products(_pad(x, _around(padding, padding)), weight, bias, stride, dilation, groups)
     wanted = tracking(x, weight, *(() if bias is None else (bias,)))
-    padded = plain(x)
-    padded = _pad(padded, _around(padding, padding))
-    out = _correlate(padded, plain(weight).contiguous(), None if bias is None else plain(bias).contiguous(), stride, dilation, groups)
+    places = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(x.shape[2:], padding, dilation, weight.shape[2:], stride)]
+    out = _correlate(plain(x), plain(weight).contiguous(), None if bias is None else plain(bias).contiguous(), places, stride, padding, dilation, groups)
     if wanted:
         record(ConvolutionBackward0, (x, weight, bias), out, (x, weight), stride=stride, padding=padding, dilation=dilation, groups=groups)
     return out
 
 
-def _correlate(x, weight, bias, stride, dilation, groups):
-    if x.spec.is_meta or weight.spec.is_meta:
-        spec = _result(x, weight, stride, dilation)
-        return TABLE["empty"].call(spec.shape, dtype=spec.dtype, device="meta")
-    if groups == x.shape[1] == weight.shape[0] and groups > 1:  # one window and one kernel a channel: no product to speak of
-        return _depthwise(x, weight, bias, stride, dilation)
-    key = x.spec, weight.spec, stride, dilation, groups, bias is None
+def _has_kernel(x, stride) -> bool:
+    return x.dtype.name in kernels.DTYPES and len(stride) <= 3
+
+
+def _correlate(x, weight, bias, places, stride, before, dilation, groups):
+    """[N, F, places..], unrecorded. before: how far the first window begins before the input; whatever lies outside is zero."""
+    key = x.spec, weight.spec, tuple(places), stride, tuple(before), dilation, groups, bias is None
     plan = _plans.get(key)
     if plan is None:
-        spec = _result(x, weight, stride, dilation)
-        built = kernels.build_conv(x.dtype, spec.layout, x.spec.layout, weight.spec.layout, stride, dilation, groups, bias is not None, spec.nbytes)
+        spec = Spec.of(Layout.contiguous((x.shape[0], weight.shape[0], *places)), x.dtype, x.device)
+        if x.spec.is_meta or weight.spec.is_meta:
+            return TABLE["empty"].call(spec.shape, dtype=spec.dtype, device="meta")
+        built = kernels.build_conv(x.dtype, spec.layout, x.spec.layout, weight.spec.layout, stride, before, dilation, groups, bias is not None, spec.nbytes)
         plan = _plans.put(key, (spec, *built))
     spec, descriptor, scratch = plan
     room = new_storage(scratch)
@@ -121,27 +120,15 @@ def _correlate(x, weight, bias, stride, dilation, groups):
     return wrap(spec, mem, mem.data)
 
 
-def _result(x, weight, stride, dilation) -> Spec:
-    places = [(s - d * (k - 1) - 1) // t + 1 for s, d, k, t in zip(x.shape[2:], dilation, weight.shape[2:], stride)]
-    return Spec.of(Layout.contiguous((x.shape[0], weight.shape[0], *places)), x.dtype, x.device)
-
-
-def _window_view(x, kernel, places, stride, dilation) -> Tensor:
-    """[N, C, S..] → [N, C, O.., K..], unrecorded."""
-    steps = x.spec.strides[2:]
-    strides = (*x.spec.strides[:2], *(s * t for s, t in zip(steps, stride)), *(s * d for s, d in zip(steps, dilation)))
-    return wrap(Spec.of(Layout.of((*x.shape[:2], *places, *kernel), strides), x.dtype, x.device), x.mem, x.ptr)
-
-
-def _depthwise(x, weight, bias, stride, dilation):
-    n = len(stride)
-    kernel, places = tuple(weight.shape[2:]), _result(x, weight, stride, dilation).shape[2:]
-    operands = [_window_view(x, kernel, places, stride, dilation), weight.reshape(1, -1, *(1,) * n, *kernel)]  # [N, C, O.., K..], [1, C, 1.., K..]
-    fold = _each_channel
-    if bias is not None:
-        operands.append(bias.reshape(1, -1, *(1,) * (2 * n)))
-        fold = _each_channel_bias
-    return fold(tuple(operands), tuple(range(2 + n, 2 + 2 * n)), (x.dtype,))
+def _correlate_into(out, x, weight, stride, before, dilation, groups) -> None:
+    """The same, written into a window of a tensor."""
+    key = out.spec, x.spec, weight.spec, stride, tuple(before), dilation, groups
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans.put(key, kernels.build_direct(x.dtype, out.spec.layout, x.spec.layout, weight.spec.layout, stride, before, dilation, groups, False))
+    descriptor, scratch = plan
+    room = new_storage(scratch)
+    launch(descriptor, out.ptr, x.ptr, weight.ptr, 0, room.data)
 
 
 def _by_products(x, weight, bias, stride, dilation, groups):
@@ -191,60 +178,94 @@ def _input_gradient(g, weight, sizes, stride, padding, dilation, groups):
     With a stride, elements of the input meet only every stride-th element of the kernel: those of one phase are a convolution of their own.
     """
     n = len(stride)
+    strided = any(s != 1 for s in stride)
+    if strided and any(d != 1 for d, s in zip(dilation, stride) if s != 1) or n > 3:
+        g, stride, strided = spread(g, stride), (1,) * n, False  # [N, F, (O−1)·stride + 1]
+    if _has_kernel(g, stride) and not tracking(g, weight) and not g.is_meta and not weight.is_meta:
+        return _plain_input_gradient(plain(g), plain(weight), tuple(sizes), stride, padding, dilation, groups)
     weight = _turned(weight, groups)
     unit = (1,) * n
-    if all(s == 1 for s in stride) or any(d != 1 for d, s in zip(dilation, stride) if s != 1):
-        g = spread(g, stride)  # [N, F, (O−1)·stride + 1]
+    if not strided:
         before = [d * (k - 1) - p for k, d, p in zip(weight.shape[2:], dilation, padding)]
         after = [s + d * (k - 1) - size - b for s, d, k, size, b in zip(sizes, dilation, weight.shape[2:], g.shape[2:], before)]
         return correlate(_pad(g, _around(before, after)), weight, None, unit, (0,) * n, dilation, groups)
-    phases = []
-    for phase in product(*map(range, stride)):
-        phases.append(_phase(g, weight, phase, sizes, stride, padding, dilation, groups))  # [N, C, M..] or None where no element meets it
     out = TABLE["new_zeros"].call(g, (g.size(0), weight.size(0), *sizes))
-    for phase, part in zip(product(*map(range, stride)), phases):
-        if part is not None:
-            out[(slice(None), slice(None), *(slice(r, None, s) for r, s in zip(phase, stride)))] = part
+    for phase in _phases(g.shape[2:], weight.shape[2:], sizes, stride, padding, dilation):
+        if phase.taps is not None:
+            after = [count + d * (len(range(*t.indices(k))) - 1) - o - b for count, d, t, k, o, b in zip(phase.counts, phase.steps, phase.taps, weight.shape[2:], g.shape[2:], phase.before)]
+            part = weight[(slice(None), slice(None), *phase.taps)]
+            out[(slice(None), slice(None), *phase.where)] = correlate(_pad(g, _around(phase.before, after)), part, None, unit, (0,) * n, phase.steps, groups)
     if tracking(g, weight) and not tracking(out):  # nothing meets anything: zeros, whose gradients are zeros
         out = out + (g[:0].sum() + weight[:0].sum())
     return out
 
 
-def _phase(g, weight, phase, sizes, stride, padding, dilation, groups):
-    """The gradient of the input's elements phase, phase + stride, …: `weight` is turned round already."""
-    taps, before, after, steps = [], [], [], []
-    for r, size, s, p, d, k, o in zip(phase, sizes, stride, padding, dilation, weight.shape[2:], g.shape[2:]):
-        count = -(-(size - r) // s)  # elements of the phase
-        first = (r + p) % s  # of the kernel as it was; then every s-th
-        taps_here = -(-(k - first) // s)
-        if s == 1:  # beside strided dimensions: as without a stride, dilation included
-            first, taps_here = 0, k
-        if count <= 0 or taps_here <= 0:
-            return None
-        reach = (taps_here - 1) * (d if s == 1 else 1)
-        shift = (r + p - first) // s
-        last = k - 1 - first  # the same element in the kernel turned round
-        taps.append(slice(last - (taps_here - 1) * s, last + 1, s))
-        before.append(reach - shift)
-        after.append(count + reach - o - before[-1])
-        steps.append(d if s == 1 else 1)
-    part = weight[(slice(None), slice(None), *taps)]
-    n = len(stride)
-    return correlate(_pad(g, _around(before, after)), part, None, (1,) * n, (0,) * n, tuple(steps), groups)
+def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups):
+    """The same, unrecorded: each phase's convolution writes into the result."""
+    turned, unit = _turned(weight, groups).contiguous(), (1,) * len(stride)
+    if stride == unit:
+        before = [d * (k - 1) - p for k, d, p in zip(weight.shape[2:], dilation, padding)]
+        return _correlate(g, turned, None, sizes, unit, before, dilation, groups)
+    out = TABLE["new_empty"].call(g, (g.shape[0], turned.shape[0], *sizes))
+    for phase in _phases(g.shape[2:], turned.shape[2:], sizes, stride, padding, dilation):
+        if not all(phase.counts):
+            continue
+        target = out[(slice(None), slice(None), *phase.where)]
+        if phase.taps is None:
+            target.zero_()
+            continue
+        _correlate_into(target, g, turned[(slice(None), slice(None), *phase.taps)].contiguous(), unit, phase.before, phase.steps, groups)
+    return out
+
+
+class _Phase(NamedTuple):
+    """Elements of the input that stand at the same place between two windows' starts, and the elements of the turned kernel that meet them."""
+
+    where: tuple[slice, ...]
+    counts: tuple[int, ...]
+    taps: tuple[slice, ...] | None  # None: none does
+    before: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+def _phases(places, kernel, sizes, stride, padding, dilation):
+    """All phases of an input of `sizes`. In dimensions without a stride there is one, dilation included."""
+    for phase in product(*map(range, stride)):
+        where, counts, taps, before, steps = [], [], [], [], []
+        for r, size, s, p, d, k in zip(phase, sizes, stride, padding, dilation, kernel):
+            first = (r + p) % s if s != 1 else 0  # of the kernel as it was; then every s-th
+            here = max(-(-(k - first) // s), 0)
+            step = d if s == 1 else 1
+            last = k - 1 - first  # the same element in the kernel turned round
+            where.append(slice(r, None, s))
+            counts.append(max(-(-(size - r) // s), 0))
+            taps.append(slice(last - (here - 1) * s, last + 1, s) if here else None)
+            before.append((here - 1) * step - (r + p - first) // s)
+            steps.append(step)
+        nothing = None in taps or not all(counts)
+        yield _Phase(tuple(where), tuple(counts), None if nothing else tuple(taps), tuple(before), tuple(steps))
 
 
 def _weight_gradient(x, weight, g, stride, padding, dilation, groups):
     """[F, C/g, K..]: the product of the result's gradients and the windows, summed over batch and positions."""
     n, kernel = len(stride), tuple(weight.shape[2:])
+    if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta and kernels.takes_weight_gradient(weight.shape, x.shape, g.shape, groups):
+        return _plain_weight_gradient(plain(x), weight.spec, plain(g), stride, padding, dilation, groups)
     x = _pad(x, _around(padding, padding))
-    if groups == x.shape[1] == weight.shape[0] and groups > 1 and not tracking(x, g) and not x.spec.is_meta:
-        view = _window_view(x, kernel, g.shape[2:], stride, dilation)  # [N, C, O.., K..]
-        spread_g = g.reshape(*g.shape, *(1,) * n)
-        return _each_channel((view, spread_g), (0, *range(2, 2 + n)), (x.dtype,)).reshape(weight.shape)  # [C, K..]
-    view = windows(x, kernel, stride, dilation)  # [N, C, O'.., K..]: positions beyond the result's never happen
+    view = windows(x, kernel, stride, dilation)  # [N, C, O.., K..]
     view = view.permute(1, *range(2 + n, 2 + 2 * n), 0, *range(2, 2 + n))  # [C, K.., N, O..]
     columns = view.reshape(groups, x.size(1) // groups * math.prod(kernel), -1)  # [g, C/g·K, N·O]
     rows = g.transpose(0, 1).reshape(groups, g.size(1) // groups, -1)  # [g, F/g, N·O]
     return matmul(rows, columns.transpose(1, 2)).reshape(weight.shape)
 
 
+def _plain_weight_gradient(x, weight: Spec, g, stride, before, dilation, groups):
+    key = "weight", x.spec, weight, g.spec, stride, tuple(before), dilation, groups
+    plan = _plans.get(key)
+    if plan is None:
+        spec = Spec.of(Layout.contiguous(weight.shape), x.dtype, x.device)
+        plan = _plans.put(key, (spec, *kernels.build_weight_gradient(x.dtype, spec.layout, x.spec.layout, g.spec.layout, stride, before, dilation, groups, spec.nbytes)))
+    spec, descriptor, scratch = plan
+    room = new_storage(scratch)
+    mem = launch_new(descriptor, x.ptr, g.ptr, room.data)
+    return wrap(spec, mem, mem.data)
