@@ -9,7 +9,7 @@ import strided
 import strided.nn as nn
 import strided.nn.functional as F
 from strided import block_formats
-from strided.kernels import block_dots, jit
+from strided.kernels import block_dots, block_thin, gemm_pack, jit
 from strided.kernels.block_products import MOST
 
 RNG = np.random.default_rng(11)
@@ -45,6 +45,19 @@ def test_every_format(f):
         if f.name in ("mxfp4", "q6_k", "int8_g128"):
             for dtype in TOLERANCE:
                 check(strided.randn(m, w.shape[1]).to(dtype), w, strided.randn(n))
+
+
+@pytest.mark.parametrize("f", block_formats.all_formats(), ids=lambda f: f.name)
+def test_every_format_with_rows_in_lanes(f, monkeypatch):
+    thin = []
+    original = block_thin.text
+    monkeypatch.setattr(block_thin, "text", lambda *given: thin.append(1) or original(*given))
+    monkeypatch.setenv("STRIDED_CACHE_DIR", "")  # the text is written anew
+    w = weight(f, 60, 2 * f.block + (5 if f.writable else 0))
+    for m in (16, 45):
+        check(strided.randn(m, w.shape[1]), w)
+        check(strided.randn(m, w.shape[1]).bfloat16(), w, strided.randn(60))
+    assert thin
 
 
 @pytest.mark.parametrize("group", [16, 48, 256])
@@ -136,6 +149,9 @@ def test_arm_kernels_compile(monkeypatch):
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         llvm.create_pass_builder(machine, options).getModulePassManager().run(module, llvm.create_pass_builder(machine, options))
         assert "sdot" in machine.emit_assembly(module)
+        module = llvm.parse_assembly(block_thin.text(Kind(*f.kernel), "bfloat16", "float32", gemm_pack.Tile(4, (8, 4), 3, True, True, False), f.block))
+        module.triple = "aarch64-unknown-linux-gnu"
+        assert "fmla" in machine.emit_assembly(module)
 
 
 def test_shapes_and_methods():

@@ -10,7 +10,7 @@ from ...autograd import backward, record, tracking
 from ...block_tensor import BlockTensor, NoSpec
 from ...dispatch import PlanCache, run
 from ...kernels.block_casts import FLOATS
-from ...kernels.block_products import MOST, build_product
+from ...kernels.block_products import build_product, serves
 from ...layout import Layout
 from ...tensor import Spec, Tensor, empty
 from ..table import TABLE
@@ -84,7 +84,7 @@ def _product(input: Tensor, weight: BlockTensor, bias: Tensor | None, plan_key) 
     x = input.detach().reshape(rows, k)  # [m, k]
     if x.stride(1) != 1 and k > 1:
         x = x.contiguous()
-    if rows > MOST:
+    if not serves(rows, k):
         return _by_stretches(x, weight, given).reshape(shape)
     _, _, strides, _ = weight.walk()
     desc = build_product(weight.format.kernel, x.dtype, None if bias is None else bias.dtype, rows, n, k, x.stride(0) * x.itemsize, weight.format.block, strides, spec.nbytes)
