@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from . import expr as E
 from .accumulate import PICKS, REDUCTIONS, Accumulator, input_types, strong
-from .loops import AHEAD, Body
+from .loops import AHEAD, Body, load_ahead
 from .lower import IR, ITEMSIZE, MEMORY, Lowering, Value, infer
 
 BLOCK = 2048  # elements summed in the operands' own precision before the sum moves to double
@@ -101,12 +101,17 @@ class Writer:
         first = b.mul(b.load("i64", counters), self.length)
         return first, b.min(self.length, b.sub(self.longest, first))
 
-    def load_inputs(self, exprs, env, address):
-        """Puts the elements that `exprs` need and `env` lacks into it; `address(operand)` gives their place."""
+    def load_inputs(self, exprs, env, address, far=None):
+        """Puts the elements that `exprs` need and `env` lacks into it; `address(operand)` gives their place. far: operands of which lines are fetched ahead, and how far."""
         for n in E.topological(exprs, env):
             if n.op == "param":
                 k = self.place[n.data]
-                env[n] = self.low.load(self.dtypes[k], *address(k))
+                if far and k in far:
+                    type, (place, _) = MEMORY[self.dtypes[k]], address(k)
+                    self.low.helpers[f"ahead {type}"] = load_ahead(type)
+                    env[n] = self.low.decode(self.dtypes[k], self.b(f"call {type} @load_ahead_{type}(ptr {place}, i64 {far[k]})"))
+                else:
+                    env[n] = self.low.load(self.dtypes[k], *address(k))
 
     def row_constant(self, exprs, known):
         """Nodes of `exprs` that need no element of the row: `known` and what follows from it alone, arguments first."""
@@ -129,7 +134,7 @@ class Along(Writer):
         base_position = b.mul(first, b.mul(self.rest, self.inner)) if self.kind.multi else first
         self.span = bases, n, slow, base_position
         env = dict(self.scalars)
-        self.bases = bases
+        self.bases, self.far = bases, {}
         cached = self._cached()
         if cached is not None and self.kind.stream == "short":
             size = ITEMSIZE[self.dtypes[cached[0]]]
@@ -137,7 +142,9 @@ class Along(Writer):
         for level, accumulators in enumerate(self.levels):
             arguments = [a for acc in accumulators for a in acc.node.args]
             self._constants(arguments, env)
-            self._reduce(accumulators, env, cached if level == len(self.levels) - 1 else None)
+            last = level == len(self.levels) - 1
+            costly = any(n.op in E.COSTLY for n in E.topological(arguments, env))
+            self._reduce(accumulators, env, cached if last else None, last and costly and self.kind.stream == "short")
         per_row = [(k, e) for k, e in enumerate(self.kind.exprs) if not self.kind.per_element[k]]
         self._constants([e for _, e in per_row], env)
         for k, e in per_row:
@@ -208,13 +215,13 @@ class Along(Writer):
 
         return address
 
-    def _inputs(self, exprs, env, i, offsets, first, access=""):
+    def _inputs(self, exprs, env, i, offsets, first, access="", far=None):
         inner = dict(env)
         inner[E.position()] = Value(self.b.add(first, i), "int64")
-        self.load_inputs(exprs, inner, self._address(i, offsets, access))
+        self.load_inputs(exprs, inner, self._address(i, offsets, access), far)
         return inner
 
-    def _reduce(self, accumulators, env, cached):
+    def _reduce(self, accumulators, env, cached, ahead=False):
         from contextlib import contextmanager
 
         b, low = self.b, self.low
@@ -241,9 +248,12 @@ class Along(Writer):
                     total.set(acc.enter(low, acc.total, total.get(), Value(value, acc.block)))
 
         access, mark = b.parallel()
+        if ahead:  # a costly sweep leaves memory idle: the next row is fetched now, not while this one is written
+            read = {self.place[n.data] for n in E.topological(arguments, env) if n.op == "param"}
+            self.far = {k: self._ahead(k) for k in read if self.kind.modes[k] == "run" and MEMORY[self.dtypes[k]] in ("float", "double", "i16")}
 
         def body(i, offsets, first):
-            inner = self._inputs(arguments, env, i, offsets, first, access)
+            inner = self._inputs(arguments, env, i, offsets, first, access, self.far if ahead else None)
             for k, (acc, cell, total) in enumerate(zip(accumulators, blocks, totals)):
                 value = low.emit(acc.node.args[0], inner)
                 if k in picks:
@@ -299,7 +309,8 @@ class Along(Writer):
             return
         bases, n, _, first = self.span
         k = outputs[0][0]
-        sources = [(bases[j], ITEMSIZE[self.dtypes[j]], self._ahead(j)) for j in range(self.n_outs, self.operands) if self.kind.modes[j] == "run"]
+        sources = [(bases[j], ITEMSIZE[self.dtypes[j]], self._ahead(j))
+                   for j in range(self.n_outs, self.operands) if self.kind.modes[j] == "run" and j not in self.far]
         b.streamed(bases[k], ITEMSIZE[self.dtypes[k]], "0", n, mark, lambda i, address: body(i, None, first, address), sources)
 
     def _kept(self, k, i, offsets, access):
@@ -310,7 +321,7 @@ class Along(Writer):
         return self._address(i, offsets, access)(k)
 
     def _ahead(self, j):
-        """Bytes from an element of operand j to what will be read next: the next row's, which is fetched while this one is written."""
+        """Bytes from an element of operand j to what will be read next, the next row's."""
         b = self.b
         if self.kind.stream == "long":
             return AHEAD

@@ -8,6 +8,7 @@ import atexit
 import hashlib
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import threading
@@ -82,6 +83,9 @@ def target_machine():
 
 def optimise(text: str):
     """IR text -> optimised module. Raises RuntimeError with LLVM's message and the offending line."""
+    late = re.findall(f'^define internal .*? (@[\\w.]+)\\(.*"{LATE}"', text, re.MULTILINE)
+    if late:  # variants that nobody calls yet are kept
+        text += f'@llvm.compiler.used = appending global [{len(late)} x ptr] [{", ".join(f"ptr {name}" for name in late)}], section "llvm.metadata"\n'
     module = llvm.parse_assembly(text)
     module.triple = host().triple
     machine = target_machine()
@@ -93,7 +97,7 @@ def optimise(text: str):
     options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return _inline_late(module, builder) if LATE in text else module
+    return _inline_late(module, builder) if late else module
 
 
 def _inline_late(module, builder):

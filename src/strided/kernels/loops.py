@@ -274,6 +274,23 @@ class Body:
         return "\n".join([*self.declared, definitions, head, *self.entry, *self.lines, "  ret void", "}", *self.tail, ""])
 
 
+def load_ahead(type: str) -> str:
+    """IR text of `@load_ahead_<type>(address, far)`: a load that also fetches the line `far` bytes further on into the second-level cache, and what the loop
+    vectoriser takes instead of several neighbours' (it cannot widen the fetching itself). It reads what nobody writes meanwhile, hence memory(none)."""
+    name, facts = f"load_ahead_{type}", f'noinline nounwind willreturn memory(none) "{jit.LATE}"'
+    size = {"i16": 2, "float": 4, "double": 8}[type]
+    body = f""", ptr %p, align {size}
+  %q = getelementptr i8, ptr %p, i64 %far
+  call void @llvm.prefetch.p0(ptr %q, i32 0, i32 2, i32 1)
+"""
+    lanes = (16, 8, 4)
+    variants = ",".join(f"_ZGV_LLVM_N{w}l{size}u_{name}({name}_v{w})" for w in lanes)
+    texts = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"]
+    for symbol, kind, more in [(name, type, f' "vector-function-abi-variant"="{variants}"'), *((f"{name}_v{w}", f"<{w} x {type}>", "") for w in lanes)]:
+        texts.append(f"define internal {kind} @{symbol}(ptr %p, i64 %far) {facts}{more} {{\n  %v = load {kind}{body}  ret {kind} %v\n}}")
+    return "\n".join(texts)
+
+
 def walk_table(shape, strides) -> list[int]:
     """Descriptor words of `Body.walk` for dimensions given slowest first; `strides` is one sequence of byte strides an operand."""
     words: list[int] = []

@@ -94,9 +94,8 @@ FUNCTIONS: dict[str, Callable[[Value], Value]] = {f.__name__: f for f in (exp, e
 def definitions(names: list[str]) -> str:
     """IR text of `@m_<name>_f32`, with what the loop vectoriser may take instead of sixteen or eight calls of it."""
     text = "\n".join(_definition(n) for n in names)
-    used = ", ".join(f"ptr @m_{n}_f32_v{w}" for n in names for w in (16, 8))
     declared = "\n".join(d for key, d in _DECLARED.items() if f".{key}." in text)
-    return f'{declared}\n{text}\n@llvm.compiler.used = appending global [{2 * len(names)} x ptr] [{used}], section "llvm.metadata"\n'
+    return f"{declared}\n{text}\n"
 
 
 def _definition(name: str) -> str:
