@@ -401,3 +401,33 @@ def test_marks_on_tensors_and_variables_of_threads():
     thread.start()
     thread.join()
     assert [g(x).item() for g in f[:3]] == [5] * 3 and found == [5]
+
+
+# ---- what a user puts in place of the library's own --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "owner, name, other",
+    [
+        (torch.nn.functional, "relu", lambda x: x * 100),
+        (torch, "exp", lambda x: x - 1),
+        (torch.Tensor, "tanh", lambda x: x * 0),
+        (torch.nn.functional, "linear", lambda x, w, b=None: x + 5),
+        (torch.nn.Linear, "forward", lambda self, x: x - 3),
+    ],
+)
+def test_a_function_of_the_library_that_is_replaced_is_noticed(owner, name, other, monkeypatch):
+    layer = torch.nn.Linear(3, 3)
+
+    def chain(x):
+        return torch.nn.functional.relu(layer(x)) + torch.exp(x).tanh()
+
+    run, x = torch.compile(chain), torch.tensor([-1.0, 0.5, 2.0])
+    with torch.no_grad():
+        for _ in range(2):
+            expected = run(x)
+        assert run.programs == 1
+        monkeypatch.setattr(owner, name, other)
+        assert torch.equal(run(x), chain(x)) and not torch.equal(run(x), expected)
+        monkeypatch.undo()
+        assert torch.equal(run(x), expected) and run.programs == 2

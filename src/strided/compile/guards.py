@@ -5,7 +5,8 @@ objects, containers, classes and the methods, properties and constants of theirs
 the same ones, tensors must have the same shapes, dtypes and layouts. What cannot be watched (code that prints, draws from Python's own random numbers,
 asks the clock; iterators, NumPy arrays and other memory without a version) is a reason not to compile.
 
-Functions of this package and of the standard library are taken for granted: who replaces those is not noticed.
+Functions of this package and of the standard library are not walked into. That one of this package was replaced is noticed where the user's code names it (`F.relu`,
+a tensor's method) and where a layer's `forward` does; who replaces what lies deeper, or a function of the standard library, is not noticed.
 """
 from __future__ import annotations
 
@@ -85,6 +86,7 @@ class Snapshot:
         self._names: dict[str, None] = {}  # that code uses, as a global, an attribute or a string
         self._spaces: list = []  # (dictionary of a user's class or of a module, whether objects of it may be made)
         self._looked: set = set()
+        self._layers: set = set()  # classes of this package whose forward was looked at
         self._queue: list = [*roots, *ANY_GLOBAL]
         self._alive: list = []  # what `_seen` names by id
         while self._queue and self.reason is None:
@@ -95,7 +97,9 @@ class Snapshot:
                 self.reason = f"it reaches more than {_LIMIT} objects"
         self.reads_grad = "grad" in self._names
         self.names = frozenset(self._names)
-        del self._queue, self._codes, self._looked, self._spaces, self._names
+        self.same += [(Tensor.__dict__, name, Tensor.__dict__[name]) for name in self._names if name in Tensor.__dict__ and name[:2] != "__"]
+        self.same = [*{(id(holder), key): (holder, key, value) for holder, key, value in self.same}.values()]
+        del self._queue, self._codes, self._looked, self._spaces, self._names, self._layers
 
     def holds(self) -> bool:
         """Whether everything is as it was: one generated function, since this runs at every call."""
@@ -241,12 +245,41 @@ class Snapshot:
 
     def _class(self, cls, named):
         """A class that code names (and may make objects of) or that an object has: what is defined in the user's part of its ancestry is looked at by name."""
+        if issubclass(cls, Module) and cls not in self._layers:
+            self._layers.add(cls)
+            self._layer(cls)
         for base in cls.__mro__:
             if not _of_library(base) and (id(base), named) not in self._seen:
                 self._seen.add((id(base), named))
                 self._alive.append(base)
                 self.lengths.append((base.__dict__, len(base.__dict__)))
                 self._spaces.append((base.__dict__, named))
+
+    def _layer(self, cls):
+        """The forward function that a layer has from this package, and what that names of it."""
+        base = next((base for base in cls.__mro__ if "forward" in base.__dict__), Module)
+        function = base.__dict__.get("forward")
+        if _of_library(base) and isinstance(function, types.FunctionType):
+            self.same.append((base.__dict__, "forward", function))
+            self._of_package(function.__code__, function.__globals__)
+
+    def _of_package(self, code, space):
+        """Functions of this package's modules that code reaches by name, `F.relu` or `torch.nn.functional.relu`: the modules must still hold them."""
+        import dis
+
+        module = None
+        for step in dis.get_instructions(code):
+            if step.opname == "LOAD_GLOBAL":
+                module = space.get(step.argval)
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
+                value = getattr(module, step.argval, None)
+                if not isinstance(value, types.ModuleType):  # what is found by the module's __getattr__ is not in it, and must not be later
+                    self.same.append((module.__dict__, step.argval, module.__dict__.get(step.argval, _MISSING)))
+                module = value
+            elif step.opname not in ("PUSH_NULL", "CACHE"):
+                module = None
+            if not (isinstance(module, types.ModuleType) and module.__name__.partition(".")[0] == _PACKAGE):
+                module = None
 
     def _module(self, module):
         if _unsteady(module.__name__):
@@ -303,6 +336,7 @@ class Snapshot:
         if (code, id(space)) in self._codes:
             return
         self._codes.add((code, id(space)))
+        self._of_package(code, space)
         for const in code.co_consts:
             if isinstance(const, types.CodeType):
                 self._code(const, space)
