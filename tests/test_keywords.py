@@ -81,3 +81,20 @@ def test_ints_of_more_than_64_bits():
         with pytest.raises(OverflowError, match="int too big to convert"):
             call()
     assert y.tolist() == [1, 1]
+
+
+def test_kinds_of_arguments():
+    x = torch.ones(2, 2)
+    told = {
+        "softmax(): argument 'dim' (position 2) must be int, not list": lambda: torch.softmax(x, [0]),
+        "softmax(): argument 'dim' (position 2) must be int, not NoneType": lambda: torch.softmax(x, None),
+        "cumsum(): argument 'dim' (position 2) must be int, not list": lambda: torch.cumsum(x, [0]),
+        "topk(): argument 'k' (position 2) must be int, not str": lambda: torch.topk(x, "a"),
+        "argmax(): argument 'dim' (position 2) must be int, not float": lambda: torch.argmax(x, 1.5),
+        "scatter_add(): argument 'src' (position 4) must be Tensor, not complex": lambda: torch.scatter_add(x, 0, torch.tensor([[0]]), 1j),
+        "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not list": lambda: torch.norm(x, [2]),
+    }
+    for sentence, call in told.items():
+        with pytest.raises(TypeError) as raised:
+            call()
+        assert str(raised.value).startswith(sentence)

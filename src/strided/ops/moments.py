@@ -131,6 +131,10 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
     dims = dims_of(dim, x.ndim)
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+    if not isinstance(ord, (int, float)) and getattr(ord, "ndim", None) != 0:
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     ord = float(ord)
     if math.isinf(ord) and x.numel() == 0 and (dim is None or math.prod(x.shape[d] for d in dims) == 0):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")

@@ -499,13 +499,20 @@ def _fill_value(input, value):
     return number_for(input.dtype, *_as_operands(value))
 
 
-@operator("clamp", aliases=("clip",), flops=lambda args, kwargs, result: 0, out=True)
-def clamp(input, min=None, max=None):
-    """input limited to [min, max]; either bound may be a number, a tensor or None. Raises RuntimeError when both are None."""
+def _check_bounds(input, min, max):
     if not isinstance(input, Tensor):
         raise signatures.no_overload("clamp", (input, min, max), ("Tensor input, Tensor min, Tensor max", "Tensor input, Number min, Number max"))
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, complex) or isinstance(max, complex):
+        if not input.dtype.is_complex:
+            raise RuntimeError("value cannot be converted to type double without overflow\n  The bounds of a real tensor are real.")
+
+
+@operator("clamp", aliases=("clip",), flops=lambda args, kwargs, result: 0, out=True)
+def clamp(input, min=None, max=None):
+    """input limited to [min, max]; either bound may be a number, a tensor or None. Raises RuntimeError when both are None."""
+    _check_bounds(input, min, max)
     if min is None:
         return _clamp_max(input, *_as_operands(max))
     if max is None:
@@ -516,10 +523,7 @@ def clamp(input, min=None, max=None):
 @operator("clamp_", aliases=("clip_",))
 def clamp_(input, min=None, max=None):
     """In-place form of `clamp`."""
-    if not isinstance(input, Tensor):
-        raise signatures.no_overload("clamp", (input, min, max), ("Tensor input, Tensor min, Tensor max", "Tensor input, Number min, Number max"))
-    if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    _check_bounds(input, min, max)
     if min is None:
         return _clamp_max.into(input, max)
     return _clamp_min.into(input, min) if max is None else _clamp.into(input, min, max)

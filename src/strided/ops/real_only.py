@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 
-from ..dtypes import DType
+from ..dtypes import DType, result_type
 from ..tensor import Tensor
 from .table import TABLE
 
@@ -72,6 +72,8 @@ def _guarded(name: str, call):
     def checked(*args, **kwargs):
         for o in args[:2]:
             if isinstance(o, Tensor) and o.spec.dtype.is_complex:
+                if len(args) > 1 and isinstance(args[1], Tensor):
+                    result_type(*args[:2])  # raises for PyTorch's wide unsigned formats, which go with no others
                 raise refusal(name, o.spec.dtype)
         return call(*args, **kwargs)
 

@@ -468,6 +468,8 @@ def _index_fill(x, dim, index, value):
     if index.ndim > 1:
         raise RuntimeError(f"Index has to be a vector/scalar\n  It has {index.ndim} dimensions.")
     index = _vector("index_fill", index)
+    if not x.dtype.is_complex and (value.dtype.is_complex if isinstance(value, Tensor) else isinstance(value, complex)):
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported\n  Fill with a real number: value.real.")
     if isinstance(value, Tensor):
         one = TABLE["to"].call(plain(value), x.dtype)
     else:

@@ -15,6 +15,7 @@ from ..tensor import Tensor
 _ALSO = {"axis": "dim", "keepdims": "keepdim", "x2": "other"}
 _FIRST = frozenset(("input", "x", "a", "x1", "A"))
 _SCALARS = frozenset("input other value fill_value s min max exponent alpha beta weight element test_element test_elements src p".split())  # any number, not only an int
+_INTS = frozenset("dim dim0 dim1 dims k n diagonal offset chunks length start_dim end_dim dimension size shifts split_size".split())
 
 
 def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
@@ -28,6 +29,8 @@ def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, e
             return entry.call(*args, **named)
         if (large := too_large(entry.name, fn, args, kwargs)) is not None:
             raise large from None
+        if "argument '" not in (told := str(error)) and (kind := no_int(entry.name, fn, args, kwargs, told)) is not None:
+            raise kind from None
         raise error
     finally:
         del error  # its traceback holds this frame: a cycle, in which the call's tensors would live until the garbage collector comes
@@ -81,10 +84,22 @@ def too_large(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict) -> E
     return None
 
 
+def no_int(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict, told: str) -> TypeError | None:
+    """The TypeError for the first argument that must be an int (or several) and is not; None where all are. A None or a list may be one, unless Python `told` that its type does not do."""
+    for place, (argument, value) in enumerate(_named(fn, args, kwargs), 1):
+        if argument not in _INTS or hasattr(value, "__index__") or value is None and "NoneType" not in told:
+            continue
+        for at, item in enumerate(value if isinstance(value, (tuple, list)) else ()):
+            if not hasattr(item, "__index__"):
+                return TypeError(f"{name}(): argument '{argument}' (position {place}) must be tuple of ints, but found element of type {type(item).__name__} at pos {at}")
+        if not isinstance(value, (tuple, list)) or f"'{type(value).__name__}'" in told:
+            return TypeError(f"{name}(): argument '{argument}' (position {place}) must be int, not {type(value).__name__}")
+    return None
+
+
 def wrong_kind(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict, error: AttributeError) -> Exception:
     """The TypeError for an argument that was taken for a tensor and is none; the AttributeError itself where it comes from elsewhere."""
-    given = [(name, value) for name, value in zip(fn.__code__.co_varnames, args)] + list(kwargs.items())
-    for place, (argument, value) in enumerate(given, 1):
+    for place, (argument, value) in enumerate(_named(fn, args, kwargs), 1):
         if value is error.obj and not isinstance(value, Tensor):
             return TypeError(f"{name}(): argument '{argument}' (position {place}) must be Tensor, not {type(value).__name__}")
         if isinstance(value, (tuple, list)) and any(item is error.obj and not isinstance(item, Tensor) for item in value):

@@ -246,6 +246,8 @@ _OUT_DTYPES = {
     "aminmax": "Expected out tensor to have dtype {want}, but got {have} instead",
     "amax": "Expected the dtype for input and out to match, but got {Want} for input's dtype and {Have} for out's dtype.",
     "amin": "Expected the dtype for input and out to match, but got {Want} for input's dtype and {Have} for out's dtype.",
+    "complex": "Expected object of scalar type {Want} but got scalar type {Have} for argument 'out'",
+    "polar": "Expected object of scalar type {Want} but got scalar type {Have} for argument 'out'",
     "index_select": "index_select(): self and result must have the same scalar type",
     "masked_select": "masked_select(): self and result must have the same scalar type",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {Want} and out.dtype = {Have}",

@@ -1,0 +1,84 @@
+"""Which error comes first where several things are wrong, and empty operands of which nothing is asked: as PyTorch has it."""
+import pytest
+
+import strided as torch
+
+
+def test_kthvalue_topk_and_arg_reductions_refuse_in_pytorchs_order():
+    empty, flags = torch.ones(0, 4, 3), torch.ones(2, 2, dtype=torch.bool)
+    with pytest.raises(IndexError, match="kthvalue.*non-zero size"):
+        torch.kthvalue(empty, 4, 0)
+    with pytest.raises(RuntimeError, match="selected number k out of range for dimension 1"):
+        torch.kthvalue(empty, 5, 1)
+    for name in ("argmax", "argmin"):
+        for dim in (None, 0, 9):  # the dtype before the dimension
+            with pytest.raises(RuntimeError, match="does not support bool input"):
+                getattr(torch, name)(flags, dim)
+    with pytest.raises(RuntimeError, match="selected index k out of range"):
+        torch.topk(flags, 5)
+    with pytest.raises(RuntimeError, match="topk does not support bool"):
+        torch.topk(flags, 2)
+    with pytest.raises(RuntimeError, match="on a bool tensor is not supported"):
+        +flags
+    with pytest.raises(IndexError, match="no dimensions"):
+        torch.mv(torch.tensor(1.0), torch.tensor(1.0))
+
+
+def test_nothing_is_asked_of_empty_operands():
+    none = torch.ones(3, 0, dtype=torch.int32)
+    for function in (torch.remainder, torch.fmod, torch.floor_divide):
+        assert function(none, 0).shape == (3, 0) and function(none, torch.zeros(1, dtype=torch.int32)).dtype == torch.int32
+    assert torch.div(none, 0, rounding_mode="trunc").shape == (3, 0)
+    assert torch.softmax(none, 0).dtype == torch.log_softmax(none, 1).dtype == torch.int32
+    assert torch.cummax(none, 7).values.shape == torch.cummin(none, 7).indices.shape == (3, 0)
+    with pytest.raises(IndexError):
+        torch.softmax(none, 5)
+    with pytest.raises(RuntimeError, match="must match the size"):
+        torch.remainder(torch.ones(3, dtype=torch.int32), torch.zeros(2, dtype=torch.int32))
+    assert torch.ones(2, 0).index_add_(1, torch.tensor([3]), torch.ones(2, 1)).shape == (2, 0)
+    assert torch.ones(2, 0, 0).index_fill_(1, torch.tensor([3]), 1.0).shape == (2, 0, 0)
+
+
+def test_indices_out_of_range():
+    x = torch.ones(2, 3, 4)
+    with pytest.raises(IndexError, match="index out of range in self"):
+        x.index_add_(1, torch.tensor([3]), torch.ones(2, 1, 4))
+    with pytest.raises(RuntimeError, match="index 2 is out of bounds for dimension 0 with size 2"):
+        x.index_add_(0, torch.tensor([2]), torch.ones(1, 3, 4))
+    with pytest.raises(IndexError, match="index out of range in self"):
+        x.index_add_(0, torch.tensor([2]), torch.ones(1, 3, 4), alpha=2)
+    with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 1"):
+        torch.ones(()).index_fill_(0, torch.tensor([3]), 1.0)
+    assert bool((x == 1).all())
+
+
+def test_numbers_that_do_not_fit():
+    x = torch.tensor([0, 1, 255], dtype=torch.uint8)
+    assert torch.isin(x, -(2**63)).tolist() == [True, False, False] and torch.isin(x, -1).tolist() == [False, False, True]
+    assert torch.isin(torch.tensor([0.1]), 0.1).tolist() == [True] and torch.isin(257, x).item() is True
+    real = torch.ones(2)
+    for fill in (lambda: real.index_fill_(0, torch.tensor([0]), 1j), lambda: real.index_fill(0, torch.tensor([0]), torch.tensor(1j))):
+        with pytest.raises(RuntimeError, match="Converting complex Scalar to non-complex type"):
+            fill()
+    for clamp in (lambda: real.clamp(1j, 2), lambda: real.clamp_(max=2j)):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type double without overflow"):
+            clamp()
+    with pytest.raises(RuntimeError, match="scalar type ComplexDouble but got scalar type ComplexFloat for argument 'out'"):
+        torch.complex(real.double(), real.double(), out=torch.empty(2, dtype=torch.complex64))
+    with pytest.raises(RuntimeError, match="attempted to promote UInt16 and ComplexFloat"):
+        torch.gcd(torch.tensor([4], dtype=torch.uint16), torch.tensor([1j]))
+    assert real.tolist() == [1.0, 1.0]
+
+
+def test_norm_of_one_element_is_its_absolute_value():
+    nan = float("nan")
+    assert torch.norm(torch.tensor([-3.5]), nan).item() == 3.5 and torch.norm(torch.tensor([[3.5, -2.0]]), nan, 0).tolist() == [3.5, 2.0]
+    assert torch.norm(torch.tensor([3.5, 2.0]), nan).isnan().item()
+
+
+def test_out_of_elementwise_operators_may_not_be_expanded():
+    out = torch.zeros(1).expand(4, 1)
+    for call in (lambda: torch.add(torch.ones(1), 1, out=out), lambda: torch.clamp(torch.ones(1), 0, 1, out=out), lambda: torch.lerp(torch.ones(1), torch.ones(1), 0.5, out=out)):
+        with pytest.raises(RuntimeError, match="single memory location"):
+            call()
+    assert torch.sum(torch.ones(1, 2), 1, out=out).tolist() == [2.0]  # which takes a layout of its own
