@@ -18,8 +18,9 @@ from .precision import operand
 
 DTYPES = ("float32", "bfloat16", "float16")
 MASKS = (*DTYPES, "bool")
-KEYS = 384  # keys a block: their packed copies stay in the second-level cache
-ROWS = 1 << 17  # floats of the packed query rows and of the results of an item: with a block of keys and values, they stay there, too
+KEYS = 168  # keys a block: a panel's scores of them stay in the first-level cache
+ROWS = 1 << 17  # floats of the packed query rows and of the results of an item: with a block of keys and values, they stay in the second-level cache
+SHARES = 4  # parts a thread: whoever is done takes another
 WEIGHTS = 1 << 17  # floats of the weights of a block of query rows while gradients are computed, and as many of their gradients
 
 
@@ -27,7 +28,8 @@ def build_attention(out, query, key, value, mask=None, *, causal: bool = False, 
     """Descriptor of out = softmax(query @ key^T * scale + mask) @ value for (dtype, Layout) operands of one dtype of `DTYPES`.
 
     query [*, L, E], key [*, S, E], value [*, S, Ev], out [*, L, Ev], mask [*, L, S] of a dtype of `MASKS`; batch dimensions come broadcast to one shape.
-    Slots: addresses of out, query, key, value (, mask), then scale as a float. Rows that may look nowhere give zeros.
+    Slots: addresses of out, query, key, value (, mask), of the statistics that the gradients want or 0, then scale as a float. Rows that may look nowhere
+    give zeros. Statistics are float32 [2, *, L]: the greatest score of a row and log2 of the sum of its exponentials.
     """
     layouts = [x[1] for x in (query, key, value, out)]
     kind, mask_name = _kind(query[0]), "" if mask is None else mask[0].name
@@ -36,19 +38,17 @@ def build_attention(out, query, key, value, mask=None, *, causal: bool = False, 
     entries, batch_words = _batch(layouts, mask)
     top, nr = kind.tile.heights[0], kind.tile.nr
     work = entries * length * keys * (width + values)
-    parts = native.parts_for(work, THREAD_GRAIN)
-    padded = _round_up(max(values, 1), nr)
-    q_rows = max(8, ROWS // (width + padded) // (8 * top) * 8) * top
-    q_rows = min(q_rows, _round_up(max(length, 1), top))
-    if entries * -(-length // q_rows) < 2 * parts:  # smaller blocks, so that every thread has some
-        q_rows = max(2 * top, _round_up(-(-length * entries // (2 * parts)), top))
+    threads = native.parts_for(work, THREAD_GRAIN)
+    q_rows = min(max(4, ROWS // max(width + values, 1) // nr) * nr, _round_up(max(length, 1), nr))
+    if entries * -(-length // q_rows) < SHARES * threads > SHARES:  # smaller blocks, so that every thread has some
+        q_rows = max(4 * nr, _round_up(-(-length * entries // (SHARES * threads)), nr))
     items = entries * -(-length // q_rows)
-    q_some = top  # their scores stay in the first-level cache
-    k_rows = _round_up(KEYS, nr)
-    q_tall, scores = q_rows + top, (q_some + top) * k_rows  # whole tiles are written
-    offsets = _places((q_tall * width, k_rows * width, k_rows * padded, scores, scores, q_tall * padded, q_rows, q_rows, top * nr))
-    words = [length, keys, width, values, items, q_rows, q_some, k_rows, int(causal), *_edges(layouts, mask), *offsets[1:], *batch_words]
-    return native.pack_desc(address, 5 + (mask is not None), max(1, min(parts, items)), work > GIL_GRAIN, result_bytes, words)
+    k_rows = KEYS // top * top
+    tall = values + top  # whole tiles are written
+    offsets = _places((q_rows * width + nr, (k_rows + top) * width + nr, (values + top) * k_rows + nr, (k_rows + top) * nr, q_rows * tall, q_rows, q_rows, nr))
+    words = [length, keys, width, values, items, entries, q_rows, k_rows, int(causal), int(entries < SHARES * threads), *_edges(layouts, mask), *offsets, *batch_words]
+    parts = max(1, min(threads if threads == 1 else SHARES * threads, items))
+    return native.pack_desc(address, 6 + (mask is not None), parts, work > GIL_GRAIN, result_bytes, words)
 
 
 def build_attention_few(out, query, key, value, mask=None, *, causal: bool = False, result_bytes: int = 0) -> bytes:

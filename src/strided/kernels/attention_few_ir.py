@@ -5,10 +5,11 @@ item. Scores of all keys of an item are kept, so that the softmax is one call. W
 """
 from __future__ import annotations
 
-from .attention_ir import MINUS_INFINITY, add_mask, mask_memory, rows
+from .attention_text import MINUS_INFINITY, exp, mask_memory
+from .attention_text import add_mask_by_rows as add_mask
 from .gemm_ir import batch_offsets
 from .gemm_pack import Kind
-from .gemm_text import SIZES, TYPES, Function, module, vector
+from .gemm_text import SIZES, TYPES, Function, mangled, module, vector
 
 # Sizes, then strides in elements (heads that share keys, rows, columns) of q and out, (rows) of k and v, (heads, rows, columns) of the mask; the scratch.
 WORDS = "length heads keys width value_width items causal hsq rsq csq rsk rsv hso rso cso hsm rsm csm at_s at_o at_m at_l ld wide wide_values scratch batch_dims".split()
@@ -112,6 +113,87 @@ def mixture(kind: Kind, height: int, attributes: str) -> Function:
         columns(first, 1)
     with f.when(f.compare("slt", whole, "%values")):
         columns(whole, 1, f.lanes_below(f.sub("%values", whole), w))
+    return f
+
+
+BESIDE = 4  # vectors of scores a step: that many maxima and sums run beside each other
+
+
+def rows(kind: Kind, attributes: str) -> Function:
+    """One step of the online softmax: scores S [rows, ld] of a block of keys become exp(score * scale - maximum); maxima, sums, results O so far follow.
+
+    Row i looks at its first `keys` columns, with `causal` only at min(keys, first + i) of them; those behind become 0, whatever stood there.
+    """
+    w = kind.tile.width
+    wide, ints, bits = vector("float", w), vector("i32", w), vector("i1", w)
+    f = Function("softmax", "i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale, ptr noalias %s, i64 %ld, ptr noalias %m, ptr noalias %l, ptr noalias %o, i64 %ldo", attributes + " noinline")
+    numbers = "<" + ", ".join(f"i32 {i}" for i in range(w)) + ">"
+    none = f.constant("float", MINUS_INFINITY, w)
+    factors = f.splat("float", "%scale", w)
+    f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
+    for name in ("fadd", "fmax"):
+        f.declared.add(f"declare float @llvm.vector.reduce.{name}.{mangled('float', w)}({'float, ' if name == 'fadd' else ''}{wide})")
+
+    def greater(a, b):  # b where a is NaN: a NaN comes into the sum by its exponential
+        return f.op(f"select {bits} {f.op(f'fcmp ogt {wide} {a}, {b}')}, {wide} {a}, {wide} {b}")
+
+    with f.loop(0, "%rows") as i:
+        seen = f.min("%keys", f.add("%first", i))
+        limit = f.op(f"select i1 %causal, i64 {seen}, i64 %keys")
+        limit = f.op(f"call i64 @llvm.smax.i64(i64 {limit}, i64 0)")
+        row = f.at("float", "%s", f.mul(i, "%ld"))
+        whole = f.mul(f.div(limit, BESIDE * w), BESIDE * w)  # columns that are all seen
+        tops = [f.variable(wide, none, 64) for _ in range(BESIDE)]
+        score = lambda j: f.times("float", w, f.load(wide, f.at("float", row, j), 64), factors)
+
+        def live(j):
+            left = f.op(f"trunc i64 {f.sub(limit, j)} to i32")
+            return f.op(f"icmp slt {ints} {numbers}, {f.splat('i32', left, w)}")
+
+        with f.loop(0, whole, BESIDE * w) as j:
+            for n, top in enumerate(tops):
+                f.store(wide, greater(score(f.add(j, n * w)), f.load(wide, top, 64)), top, 64)
+        with f.loop(whole, limit, w) as j:
+            value = f.op(f"select {bits} {live(j)}, {wide} {score(j)}, {wide} {none}")
+            f.store(wide, greater(value, f.load(wide, tops[0], 64)), tops[0], 64)
+        highest = f.load(wide, tops[0], 64)
+        for top in tops[1:]:
+            highest = greater(highest, f.load(wide, top, 64))
+        highest = f.op(f"call float @llvm.vector.reduce.fmax.{mangled('float', w)}({wide} {highest})")
+        before = f.load("float", f.at("float", "%m", i))
+        now = f.call("float", "llvm.maxnum.f32", f"float {highest}", f"float {before}")
+        f.store("float", now, f.at("float", "%m", i))
+        blind = f.op(f"fcmp oeq float {now}, {MINUS_INFINITY}")  # the row has seen nothing yet: -inf - -inf must not become NaN
+        base = f.op(f"select i1 {blind}, float 0.0, float {now}")
+        many = f.splat("float", base, w)
+        sums = [f.variable(wide, "zeroinitializer", 64) for _ in range(BESIDE)]
+
+        def weigh(j, sum, mask=None):
+            p = exp(f, f.op(f"fsub {wide} {score(j)}, {many}"), w)
+            if mask is not None:
+                p = f.op(f"select {bits} {mask}, {wide} {p}, {wide} zeroinitializer")
+            f.store(wide, p, f.at("float", row, j), 64)
+            f.store(wide, f.plus("float", w, f.load(wide, sum, 64), p), sum, 64)
+
+        with f.loop(0, whole, BESIDE * w) as j:
+            for n, sum in enumerate(sums):
+                weigh(f.add(j, n * w), sum)
+        with f.loop(whole, "%ld", w) as j:
+            weigh(j, sums[0], live(j))
+        total = f.load(wide, sums[0], 64)
+        for sum in sums[1:]:
+            total = f.plus("float", w, total, f.load(wide, sum, 64))
+        added = f.op(f"call reassoc float @llvm.vector.reduce.fadd.{mangled('float', w)}(float -0.0, {wide} {total})")
+        place = f.at("float", "%l", i)
+        kept = f.variable("float", added)
+        with f.when(f.op(f"fcmp ogt float {before}, {MINUS_INFINITY}")):  # what was summed up to now is rescaled
+            factor = exp(f, f.op(f"fsub float {before}, {base}"), 1)
+            f.store("float", f.fma("float", 1, f.load("float", place), factor, added), kept)
+            scale = f.splat("float", factor, w)
+            with f.when(f.op(f"fcmp une float {factor}, 1.0")), f.loop(0, "%ldo", w) as j:
+                value = f.at("float", "%o", f.add(f.mul(i, "%ldo"), j))
+                f.store(wide, f.times("float", w, f.load(wide, value, 64), scale), value, 64)
+        f.store("float", f.load("float", kept), place)
     return f
 
 

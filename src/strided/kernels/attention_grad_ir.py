@@ -8,7 +8,9 @@ batch entry and rounded once. Which calls come here is decided in attention.py.
 """
 from __future__ import annotations
 
-from .attention_ir import MINUS_INFINITY, add_mask, exp, mask_memory, pack_rows, product
+from .attention_text import MINUS_INFINITY, exp, mask_memory, pack_rows
+from .attention_text import add_mask_by_rows as add_mask
+from .attention_text import product_by_rows as product
 from .gemm_ir import batch_offsets, micro
 from .gemm_pack import Kind, pack
 from .gemm_text import TYPES, Function, mangled, module, vector

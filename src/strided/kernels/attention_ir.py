@@ -1,242 +1,275 @@
 """Attention as one kernel, in LLVM IR: softmax(q @ k^T * scale + mask) @ v without the matrix of scores in memory.
 
-Query rows meet the keys block by block; a running maximum and sum a row keep the softmax exact (online softmax). Both products are the packed
-micro-kernel of gemm_ir.py. A block of keys and values is packed once for all rows of an item, which then meet it some at a time, so that their scores stay
-in cache. Which calls come here is decided in attention.py.
+Everything is computed transposed, NR query rows a panel: scores [keys, NR] = K Q^T, then results [Ev, NR] = V^T P. A query row is a lane, so that maxima,
+sums and factors of the (online) softmax are vectors, and the weights are the right operand of the second product where they stand. A block of keys and
+values is packed once for all panels of an item; a panel's scores of a block stay in the first-level cache. Which calls come here is decided in attention.py.
 """
 from __future__ import annotations
 
-import struct
+from .attention_text import LOG2_E, MINUS_INFINITY, exp2, greater, mask_memory, mask_value, number, pack_left, pack_right, product, tile
+from .attention_text import pack_rows as pack_rows  # convolutions pack with it, too
+from .gemm_ir import batch_offsets
+from .gemm_pack import Kind, pack, transposed
+from .gemm_text import SIZES, TYPES, Function, module, vector
 
-from .gemm_ir import batch_offsets, micro, panels
-from .gemm_pack import Kind, pack
-from .gemm_text import SIZES, TYPES, Function, mangled, module, vector
-
-# Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes.
-WORDS = (
-    "length keys width value_width items q_rows q_some k_rows causal rsq csq rsk csk rsv csv rso cso rsm csm at_k at_v at_s at_p at_o at_m at_l at_held scratch batch_dims"
-).split()
+# Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes. spread: the longest items come first.
+COUNTS = "length keys width value_width items entries q_rows k_rows causal spread".split()
+STRIDES = "rsq csq rsk csk rsv csv rso cso rsm csm".split()
+PARTS = "pq pk pv s o m l mask".split()
+WORDS = [*COUNTS, *STRIDES, *(f"at_{part}" for part in PARTS), "scratch", "batch_dims"]
 FIRST = 8
 BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
+TOGETHER = 4  # keys a step: that many maxima and sums a lane run beside each other
 
 
 def attention_module(kind: Kind, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v as a and b, float32 as c. mask: "" or the dtype of the mask."""
-    dtypes = dict.fromkeys((kind.a, kind.own))
-    functions = [kernel(kind, mask), block(kind, mask, attributes), rows(kind, attributes), *(pack(kind, d, d, attributes) for d in dtypes)]
-    functions += [micro(kind, height, attributes) for height in kind.tile.heights]
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
+    functions = [kernel(kind, mask), block(kind, mask, attributes), softmax(kind, attributes), write(kind, attributes), pack(kind, kind.a, kind.a, attributes)]
+    functions += [tile(kind, height, attributes) for height in kind.tile.heights]
+    if mask:
+        functions.append(add_mask(kind, mask, attributes))
+    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\ndeclare float @log2f(float)")
 
 
-def number(value: float) -> str:
-    """A float32 constant as IR spells it: the bits of the double with the same value."""
-    rounded = struct.unpack("<f", struct.pack("<f", value))[0]
-    return "0x" + struct.pack(">d", rounded).hex().upper()
+def softmax(kind: Kind, attributes: str) -> Function:
+    """One step of the online softmax: scores S [keys, NR] become 2^((S - maximum) * factor); maxima m, sums l and results o [values, NR] so far follow."""
+    t = kind.tile
+    w, nr = t.width, t.nr
+    wide, bits = vector("float", w), vector("i1", w)
+    f = Function("softmax", "i64 %keys, float %factor, ptr noalias %s, ptr noalias %m, ptr noalias %l, i64 %values, ptr noalias %o, i1 %more", attributes + " noinline")
+    factor, none = f.splat("float", "%factor", w), f.constant("float", MINUS_INFINITY, w)
+    whole = f.mul(f.div("%keys", TOGETHER), TOGETHER)
+
+    def reduce(each, start, join):
+        """each(place, j) of all keys, joined lane by lane: one vector for every NR / w."""
+        cells = [[f.variable(wide, start, 64) for _ in range(t.vectors)] for _ in range(TOGETHER)]
+
+        def step(k, cell):
+            for j in range(t.vectors):
+                value = each(f.at("float", "%s", f.add(f.mul(k, nr), j * w)), j)
+                f.store(wide, join(value, f.load(wide, cell[j], 64)), cell[j], 64)
+
+        with f.loop(0, whole, TOGETHER) as k:
+            for n, cell in enumerate(cells):
+                step(f.add(k, n), cell)
+        with f.loop(whole, "%keys") as k:
+            step(k, cells[0])
+        joined = []
+        for j in range(t.vectors):
+            value = f.load(wide, cells[0][j], 64)
+            for cell in cells[1:]:
+                value = join(f.load(wide, cell[j], 64), value)
+            joined.append(value)
+        return joined
+
+    tops = reduce(lambda place, j: f.load(wide, place, 64), none, lambda a, b: greater(f, a, b, w))
+    bases, scales = [], []
+    for j, top in enumerate(tops):
+        place = f.at("float", "%m", j * w)
+        before = f.load(wide, place, 64)
+        now = greater(f, top, before, w)
+        f.store(wide, now, place, 64)
+        blind = f.op(f"fcmp oeq {wide} {now}, {none}")  # the row has seen nothing yet: -inf - -inf must not become NaN
+        base = f.op(f"select {bits} {blind}, {wide} zeroinitializer, {wide} {now}")
+        bases.append(base)
+        scales.append(exp2(f, f.op(f"fsub {wide} {before}, {base}"), factor, w, t.fused))
+
+    def weigh(place, j):
+        p = exp2(f, f.op(f"fsub {wide} {f.load(wide, place, 64)}, {bases[j]}"), factor, w, t.fused)
+        f.store(wide, f.decode(kind.own, p, w, t.half), place, 64)
+        return p
+
+    sums = reduce(weigh, "zeroinitializer", lambda a, b: f.plus("float", w, a, b))
+    for j, (total, scale) in enumerate(zip(sums, scales)):
+        place = f.at("float", "%l", j * w)
+        f.store(wide, f.fma("float", w, f.load(wide, place, 64), scale, total, t.fused), place, 64)
+    changed = "false"
+    for scale in scales:
+        lanes = f.op(f"fcmp une {wide} {scale}, {f.constant('float', '1.0', w)}")
+        some = f.op(f"bitcast {bits} {lanes} to i{w}")
+        some = f.op(f"icmp ne i{w} {some}, 0")
+        changed = f.op(f"or i1 {changed}, {some}")
+    with f.when(f.both("%more", changed)), f.loop(0, "%values") as e:  # what was summed up to now is rescaled
+        for j, scale in enumerate(scales):
+            place = f.at("float", "%o", f.add(f.mul(e, nr), j * w))
+            f.store(wide, f.times("float", w, f.load(wide, place, 64), scale), place, 64)
+    return f
 
 
-def exp(f: Function, x: str, lanes: int) -> str:
-    """e^x for x <= 0 (error below 2 units in the last place; NaN stays NaN; below -87 exactly 0)."""
-    type_, ints = vector("float", lanes), vector("i32", lanes)
-    const = lambda v: f.constant("float", number(v), lanes)
-    magic = 1.5 * 2**23  # adding it rounds to an integer, which then stands in the low bits
-    shifted = f.fma("float", lanes, x, const(1.4426950408889634), const(magic))  # log2(e)
-    n = f.op(f"fsub {type_} {shifted}, {const(magic)}")
-    r = f.fma("float", lanes, n, const(-0.693359375), x)  # ln 2 in two parts: n times the first is exact
-    r = f.fma("float", lanes, n, const(2.12194440e-4), r)
-    y = const(1.9875691500e-4)
-    for c in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
-        y = f.fma("float", lanes, y, r, const(c))
-    y = f.op(f"fadd {type_} {f.fma('float', lanes, y, f.times('float', lanes, r, r), r)}, {const(1.0)}")
-    bits = f.op(f"shl {ints} {f.op(f'bitcast {type_} {shifted} to {ints}')}, {f.constant('i32', 23, lanes)}")
-    power = f.op(f"bitcast {ints} {f.op(f'add {ints} {bits}, ' + f.constant('i32', 0x3F800000, lanes))} to {type_}")
-    small = f.op(f"fcmp olt {type_} {x}, {const(-87.0)}")
-    return f.op(f"select {vector('i1', lanes)} {small}, {type_} {const(0.0)}, {type_} {f.times('float', lanes, y, power)}")
+def add_mask(kind: Kind, mask: str, attributes: str) -> Function:
+    """Scores S [keys, NR] become S * scale + mask^T. `mask` stands at the element of the first row and key, of `rows` rows; lanes behind them repeat the last."""
+    t, memory = kind.tile, mask_memory(mask)
+    w, nr = t.width, t.nr
+    wide = vector("float", w)
+    f = Function("add_mask", "i64 %rows, i64 %keys, ptr noalias %mask, i64 %rsm, i64 %csm, float %scale, ptr noalias %s, ptr noalias %turned", attributes + " noinline")
+    scale = f.splat("float", "%scale", w)
+    last = f.sub("%rows", 1)
+
+    def add(value, k, column):
+        place = f.at("float", "%s", f.add(f.mul(k, nr), column))
+        f.store(wide, f.fma("float", w, f.load(wide, place, 64), scale, value, t.fused), place, 64)
+
+    def same():  # all rows look at the same keys
+        with f.loop(0, "%keys") as k:
+            value = f.splat("float", mask_value(f, kind, mask, f.at(memory, "%mask", f.mul(k, "%csm"))), w)
+            for j in range(t.vectors):
+                add(value, k, j * w)
+
+    def element(k, lane):
+        row = f.min(lane, last)
+        return mask_value(f, kind, mask, f.at(memory, "%mask", f.add(f.mul(row, "%rsm"), f.mul(k, "%csm"))))
+
+    def each():
+        whole = f.op(f"select i1 {f.compare('eq', '%csm', 1)}, i64 {f.mul(f.div('%keys', w), w)}, i64 0")
+        for j in range(t.vectors):
+            with f.loop(0, whole, w) as k:  # squares of w rows and keys are turned in registers
+                rows = [f.at(memory, "%mask", f.add(f.mul(f.min(j * w + r, last), "%rsm"), k)) for r in range(w)]
+                for c, column in enumerate(transposed(f, "float", [mask_value(f, kind, mask, row, w) for row in rows])):
+                    add(column, f.add(k, c), j * w)
+            with f.loop(whole, "%keys") as k:
+                with f.loop(0, w) as lane:
+                    f.store("float", element(k, f.add(lane, j * w)), f.at("float", "%turned", lane))
+                add(f.load(wide, "%turned", 64), k, j * w)
+
+    f.choose(f.compare("eq", "%rsm", 0), same, each)
+    return f
 
 
-MINUS_INFINITY = number(float("-inf"))
+def write(kind: Kind, attributes: str) -> Function:
+    """out [rows, values] = o [values, NR]^T / l for a panel; stats, if it is not null: the rows' maxima, and %apart behind them log2 of their sums.
 
-
-TOGETHER = 4  # vectors of scores a step: that many maxima and sums run beside each other
-
-
-def rows(kind: Kind, attributes: str) -> Function:
-    """One step of the online softmax: scores S [rows, ld] of a block of keys become exp(score * scale - maximum); maxima, sums, results O so far follow.
-
-    Row i looks at its first `keys` columns, with `causal` only at min(keys, first + i) of them; those behind become 0, whatever stood there.
+    A row that saw nothing has 0 and infinity there: its weights come out as 0.
     """
-    w = kind.tile.width
-    wide, ints, bits = vector("float", w), vector("i32", w), vector("i1", w)
-    f = Function("softmax", "i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale, ptr noalias %s, i64 %ld, ptr noalias %m, ptr noalias %l, ptr noalias %o, i64 %ldo", attributes + " noinline")
-    numbers = "<" + ", ".join(f"i32 {i}" for i in range(w)) + ">"
-    none = f.constant("float", MINUS_INFINITY, w)
-    factors = f.splat("float", "%scale", w)
-    f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
-    for name in ("fadd", "fmax"):
-        f.declared.add(f"declare float @llvm.vector.reduce.{name}.{mangled('float', w)}({'float, ' if name == 'fadd' else ''}{wide})")
-
-    def greater(a, b):  # b where a is NaN: a NaN comes into the sum by its exponential
-        return f.op(f"select {bits} {f.op(f'fcmp ogt {wide} {a}, {b}')}, {wide} {a}, {wide} {b}")
-
-    with f.loop(0, "%rows") as i:
-        seen = f.min("%keys", f.add("%first", i))
-        limit = f.op(f"select i1 %causal, i64 {seen}, i64 %keys")
-        limit = f.op(f"call i64 @llvm.smax.i64(i64 {limit}, i64 0)")
-        row = f.at("float", "%s", f.mul(i, "%ld"))
-        whole = f.mul(f.div(limit, TOGETHER * w), TOGETHER * w)  # columns that are all seen
-        tops = [f.variable(wide, none, 64) for _ in range(TOGETHER)]
-        score = lambda j: f.times("float", w, f.load(wide, f.at("float", row, j), 64), factors)
-
-        def live(j):
-            left = f.op(f"trunc i64 {f.sub(limit, j)} to i32")
-            return f.op(f"icmp slt {ints} {numbers}, {f.splat('i32', left, w)}")
-
-        with f.loop(0, whole, TOGETHER * w) as j:
-            for n, top in enumerate(tops):
-                f.store(wide, greater(score(f.add(j, n * w)), f.load(wide, top, 64)), top, 64)
-        with f.loop(whole, limit, w) as j:
-            value = f.op(f"select {bits} {live(j)}, {wide} {score(j)}, {wide} {none}")
-            f.store(wide, greater(value, f.load(wide, tops[0], 64)), tops[0], 64)
-        highest = f.load(wide, tops[0], 64)
-        for top in tops[1:]:
-            highest = greater(highest, f.load(wide, top, 64))
-        highest = f.op(f"call float @llvm.vector.reduce.fmax.{mangled('float', w)}({wide} {highest})")
-        before = f.load("float", f.at("float", "%m", i))
-        now = f.call("float", "llvm.maxnum.f32", f"float {highest}", f"float {before}")
-        f.store("float", now, f.at("float", "%m", i))
-        blind = f.op(f"fcmp oeq float {now}, {MINUS_INFINITY}")  # the row has seen nothing yet: -inf - -inf must not become NaN
-        base = f.op(f"select i1 {blind}, float 0.0, float {now}")
-        many = f.splat("float", base, w)
-        sums = [f.variable(wide, "zeroinitializer", 64) for _ in range(TOGETHER)]
-
-        def weigh(j, sum, mask=None):
-            p = exp(f, f.op(f"fsub {wide} {score(j)}, {many}"), w)
-            if mask is not None:
-                p = f.op(f"select {bits} {mask}, {wide} {p}, {wide} zeroinitializer")
-            f.store(wide, p, f.at("float", row, j), 64)
-            f.store(wide, f.plus("float", w, f.load(wide, sum, 64), p), sum, 64)
-
-        with f.loop(0, whole, TOGETHER * w) as j:
-            for n, sum in enumerate(sums):
-                weigh(f.add(j, n * w), sum)
-        with f.loop(whole, "%ld", w) as j:
-            weigh(j, sums[0], live(j))
-        total = f.load(wide, sums[0], 64)
-        for sum in sums[1:]:
-            total = f.plus("float", w, total, f.load(wide, sum, 64))
-        added = f.op(f"call reassoc float @llvm.vector.reduce.fadd.{mangled('float', w)}(float -0.0, {wide} {total})")
-        place = f.at("float", "%l", i)
-        kept = f.variable("float", added)
-        with f.when(f.op(f"fcmp ogt float {before}, {MINUS_INFINITY}")):  # what was summed up to now is rescaled
-            factor = exp(f, f.op(f"fsub float {before}, {base}"), 1)
-            f.store("float", f.fma("float", 1, f.load("float", place), factor, added), kept)
-            scale = f.splat("float", factor, w)
-            with f.when(f.op(f"fcmp une float {factor}, 1.0")), f.loop(0, "%ldo", w) as j:
-                value = f.at("float", "%o", f.add(f.mul(i, "%ldo"), j))
-                f.store(wide, f.times("float", w, f.load(wide, value, 64), scale), value, 64)
-        f.store("float", f.load("float", kept), place)
+    t, memory = kind.tile, TYPES[kind.a][0]
+    w, nr = t.width, t.nr
+    wide = vector("float", w)
+    f = Function("write", "i64 %rows, i64 %values, ptr noalias %o, ptr noalias %m, ptr noalias %l, ptr noalias %out, i64 %rso, i64 %cso, ptr noalias %stats, i64 %apart", attributes + " noinline")
+    with f.when(f.op("icmp ne ptr %stats, null")), f.loop(0, "%rows") as r:
+        top, total = (f.load("float", f.at("float", part, r)) for part in ("%m", "%l"))
+        nothing = f.op(f"fcmp oeq float {total}, 0.0")
+        logarithm = f.op(f"call float @log2f(float {total})")
+        f.store("float", f.op(f"select i1 {nothing}, float 0.0, float {top}"), f.at("float", "%stats", r))
+        f.store("float", f.op(f"select i1 {nothing}, float {number(float('inf'))}, float {logarithm}"), f.at("float", "%stats", f.add("%apart", r)))
+    inverses = []
+    for j in range(t.vectors):
+        place = f.at("float", "%l", j * w)
+        total = f.load(wide, place, 64)
+        nothing = f.op(f"fcmp oeq {wide} {total}, zeroinitializer")
+        one = f.constant("float", "1.0", w)
+        total = f.op(f"select {vector('i1', w)} {nothing}, {wide} {one}, {wide} {total}")
+        inverses.append(f.op(f"fdiv {wide} {one}, {total}"))
+    for j, inverse in enumerate(inverses):
+        first = j * w
+        fits = f.both(f.compare("sge", "%rows", first + w), f.compare("eq", "%cso", 1))
+        whole = f.op(f"select i1 {fits}, i64 {f.mul(f.div('%values', w), w)}, i64 0")
+        with f.loop(0, whole, w) as e:  # squares of w rows and values are turned in registers
+            columns = [f.times("float", w, f.load(wide, f.at("float", "%o", f.add(f.mul(f.add(e, c), nr), first)), 64), inverse) for c in range(w)]
+            for r, row in enumerate(transposed(f, "float", columns)):
+                place = f.at(memory, "%out", f.add(f.mul("%rso", first + r), e))
+                f.store(vector(memory, w), f.encode(kind.a, row, w, t.half), place, 4 if memory == "float" else 2)
+        f.store(wide, inverse, f.at("float", "%l", first), 64)
+        rows = f.min("%rows", first + w)
+        with f.loop(whole, "%values") as e, f.loop(first, rows) as r:
+            value = f.times("float", 1, f.load("float", f.at("float", "%o", f.add(f.mul(e, nr), r))), f.load("float", f.at("float", "%l", r)))
+            f.store(memory, f.encode(kind.a, value, 1, t.half), f.at(memory, "%out", f.add(f.mul(r, "%rso"), f.mul(e, "%cso"))))
     return f
 
 
 def block(kind: Kind, mask: str, attributes: str) -> Function:
-    """All keys for one block of query rows. Pointers stand at the batch entry (q, out, mask: at the block's first row, number %row)."""
-    memory = TYPES[kind.a][0]
-    t = kind.tile
-    nr = t.nr
-    names = ", ".join(f"i64 %{word}" for word in WORDS[:4] + WORDS[6:19])
-    parts = "ptr %pq, ptr %pk, ptr %pv, ptr %s, ptr %pp, ptr %o, ptr %m, ptr %l, ptr %held"
-    f = Function("block", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, i64 %row, i64 %rows, {names}, {parts}, float %scale", attributes + " noinline")
-    wide_values = f.mul(f.ceil_div("%value_width", nr), nr)
-    pack_rows(f, kind, kind.a, "%q", "%rsq", "%csq", "%rows", "%width", "%pq")
-    with f.loop(0, "%rows") as i:
-        f.store("float", MINUS_INFINITY, f.at("float", "%m", i))
-        f.store("float", "0.0", f.at("float", "%l", i))
-    with f.loop(0, f.mul(f.add("%rows", t.heights[0]), wide_values)) as i:
-        f.store("float", "0.0", f.at("float", "%o", i))
+    """All keys for one block of query rows. Pointers stand at the batch entry (q, out, mask, lse: at the block's first row, number %row)."""
+    memory, t = TYPES[kind.a][0], kind.tile
+    w, nr = t.width, t.nr
+    wide = vector("float", w)
+    names = ", ".join(f"i64 %{word}" for word in [*COUNTS[:4], *COUNTS[7:9], *STRIDES])
+    parts = ", ".join(f"ptr %at_{part}" for part in PARTS)
+    f = Function("block", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, ptr %stats, i64 %apart, i64 %row, i64 %rows, {names}, {parts}, float %scale", attributes + " noinline")
+    # Scores times |scale| times log2(e) are powers of two; a negative scale goes into the query. With a mask, what it is added to must be scaled before.
+    if mask:
+        factor = number(LOG2_E)
+    else:
+        size = f.call("float", "llvm.fabs.f32", "float %scale")
+        nought = f.op(f"fcmp oeq float {size}, 0.0")  # of hidden scores, -inf * 0 would be NaN
+        factor = f.op(f"select i1 {nought}, float {number(1e-37)}, float {f.times('float', 1, size, number(LOG2_E))}")
+    panels = f.mul(f.ceil_div("%rows", nr), nr)  # rows, those of a last panel that are none included
+    with f.loop(0, panels, w) as i:
+        f.store(wide, f.constant("float", MINUS_INFINITY, w), f.at("float", "%at_m", i), 64)
+        f.store(wide, "zeroinitializer", f.at("float", "%at_l", i), 64)
+    tall = f.add("%value_width", t.heights[0])
     causal = f.compare("ne", "%causal", 0)
     last = f.min("%keys", f.add("%row", "%rows"))
     stop = f.op(f"select i1 {causal}, i64 {last}, i64 %keys")
     with f.loop(0, stop, "%k_rows") as k0:
         keys = f.min("%k_rows", f.sub(stop, k0))
-        with f.loop(0, keys, nr) as j:  # keys as the columns of a [width, keys] matrix
-            here = f.min(nr, f.sub(keys, j))
-            source = f.at(memory, "%k", f.mul(f.add(k0, j), "%rsk"))
-            f.do(f"call void @pack_{kind.b}(ptr {source}, i64 %rsk, i64 %csk, i64 {here}, i64 %width, ptr {f.at('float', '%pk', f.mul(j, '%width'))}, i64 {nr})")
-        with f.loop(0, "%value_width", nr) as j:
-            here = f.min(nr, f.sub("%value_width", j))
-            source = f.at(memory, "%v", f.add(f.mul(k0, "%rsv"), f.mul(j, "%csv")))
-            f.do(f"call void @pack_{kind.b}(ptr {source}, i64 %csv, i64 %rsv, i64 {here}, i64 {keys}, ptr {f.at('float', '%pv', f.mul(j, keys))}, i64 {nr})")
+        pack_left(f, kind, kind.b, f.at(memory, "%k", f.mul(k0, "%rsk")), "%rsk", "%csk", keys, "%width", "%at_pk")  # K [keys, E]
+        pack_left(f, kind, kind.b, f.at(memory, "%v", f.mul(k0, "%rsv")), "%csv", "%rsv", "%value_width", keys, "%at_pv")  # V^T [Ev, keys]
         behind = f.call("i64", "llvm.smax.i64", f"i64 {f.sub(k0, '%row')}", "i64 0")  # the first row that sees one of these keys, where `causal`
-        begin = f.op(f"select i1 {causal}, i64 {f.mul(f.div(behind, '%q_some'), '%q_some')}, i64 0")
-        with f.loop(begin, "%rows", "%q_some") as i:
-            some = f.min("%q_some", f.sub("%rows", i))
-            sees = f.sub(f.add(f.add("%row", i), some), k0)
-            seen = f.op(f"select i1 {causal}, i64 {f.min(keys, sees)}, i64 {keys}")
-            ld = f.mul(f.ceil_div(seen, nr), nr)
-            o, m, l = f.at("float", "%o", f.mul(i, wide_values)), f.at("float", "%m", i), f.at("float", "%l", i)
-            product(f, kind, some, ld, "%width", f.at("float", "%pq", f.mul(i, "%width")), "%pk", "%s", ld, "false")
+        begin = f.op(f"select i1 {causal}, i64 {f.mul(f.div(behind, nr), nr)}, i64 0")
+        more = f.compare("ne", k0, 0)
+        with f.loop(begin, "%rows", nr) as i:
+            here = f.min(nr, f.sub("%rows", i))
+            first = f.sub(f.add("%row", i), k0)  # the last of these keys that the panel's first row sees, where `causal`
+            seen = f.op(f"select i1 {causal}, i64 {f.min(keys, f.add(first, here))}, i64 {keys}")
+            o, m, l = f.at("float", "%at_o", f.mul(f.div(i, nr), f.mul(tall, nr))), f.at("float", "%at_m", i), f.at("float", "%at_l", i)
+            clear = f.op(f"select i1 {causal}, i64 {f.add(first, w)}, i64 {keys}")  # the first key that no row of the panel's first vector sees
+            pq = f.at("float", "%at_pq", f.mul(i, "%width"))
+            with f.when(f.compare("eq", k0, 0)):
+                pack_query(f, kind, f.at(memory, "%q", f.mul(i, "%rsq")), here, pq, mask)
+            product(f, kind, keys, "%width", "%at_pk", pq, "%at_s", "false", few=seen, hidden=("rows", clear))  # scores [keys, NR]
             if mask:
                 where = f.at(mask_memory(mask), "%mask", f.add(f.mul(i, "%rsm"), f.mul(k0, "%csm")))
-                add_mask(f, kind, mask, where, "%s", some, seen, ld)
-            scale = "1.0" if mask else "%scale"
-            first = f.add(f.sub(f.add("%row", i), k0), 1)
-            f.do(f"call void @softmax(i64 {some}, i64 {seen}, i1 {causal}, i64 {first}, float {scale}, ptr %s, i64 {ld}, ptr {m}, ptr {l}, ptr {o}, i64 {wide_values})")
-            pack_rows(f, kind, kind.own, "%s", ld, 1, some, seen, "%pp")
-            product(f, kind, some, wide_values, seen, "%pp", "%pv", o, wide_values, "true", depth=keys)
-    with f.loop(0, "%rows") as i:
-        total = f.load("float", f.at("float", "%l", i))
-        nothing = f.op(f"fcmp oeq float {total}, 0.0")
-        inverse = f.op(f"fdiv float 1.0, {f.op(f'select i1 {nothing}, float 1.0, float {total}')}")
-        with f.loop(0, "%value_width") as j:
-            value = f.times("float", 1, f.load("float", f.at("float", "%o", f.add(f.mul(i, wide_values), j))), inverse)
-            f.store(memory, f.encode(kind.a, value, 1, t.half), f.at(memory, "%out", f.add(f.mul(i, "%rso"), f.mul(j, "%cso"))))
+                f.do(f"call void @add_mask(i64 {here}, i64 {seen}, ptr {where}, i64 %rsm, i64 %csm, float %scale, ptr %at_s, ptr %at_mask)")
+            with f.when(causal):
+                hide(f, kind, first, seen)
+            f.do(f"call void @softmax(i64 {seen}, float {factor}, ptr %at_s, ptr {m}, ptr {l}, i64 %value_width, ptr {o}, i1 {more})")
+            its = f.op(f"select i1 {causal}, i64 {f.min('%keys', f.add(f.add('%row', i), here))}, i64 %keys")
+            done = f.compare("sge", f.add(k0, "%k_rows"), its)  # all that the panel sees
+            target = f.at(memory, "%out", f.mul(i, "%rso"))
+            ahead = fetched(f, kind, i, k0, keys, done, target)
+            product(f, kind, "%value_width", seen, "%at_pv", "%at_s", o, more, depth=keys, ahead=ahead, hidden=("depth", clear))  # results [Ev, NR]
+            with f.when(done):
+                sums = f.op(f"select i1 {f.op('icmp eq ptr %stats, null')}, ptr null, ptr {f.at('float', '%stats', i)}")
+                f.do(f"call void @write(i64 {here}, i64 %value_width, ptr {o}, ptr {m}, ptr {l}, ptr {target}, i64 %rso, i64 %cso, ptr {sums}, i64 %apart)")
     return f
 
 
-def pack_rows(f: Function, kind: Kind, dtype: str, source, row_step, step, rows, k, target) -> None:
-    """Packs `rows` rows of length k as the panels of a left operand."""
-
-    def emit(height, i, here, panel):
-        where = f.at(TYPES[dtype][0], source, f.mul(i, row_step))
-        f.do(f"call void @pack_{dtype}(ptr {where}, i64 {row_step}, i64 {step}, i64 {here}, i64 {k}, ptr {panel}, i64 {height})")
-
-    panels(f, kind, rows, k, target, emit)
-
-
-def product(f: Function, kind: Kind, rows, columns, k, left, right, target, ld, more, depth=None, held="%held") -> None:
-    """target [rows, columns] (+)= left @ right, packed; whole tiles are written, so target has room for a tile behind its last row.
-
-    depth: rows the panels of `right` have, where the product takes only the first k of them.
-    """
-    acc = kind.acc
-    with f.loop(0, columns, kind.tile.nr) as j:
-        panel_b = f.at(acc, right, f.mul(j, depth or k))
-
-        def emit(height, i, here, panel):
-            place = f.at(acc, target, f.add(f.mul(i, ld), j))
-            rest = f"i1 {more}, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
-            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {panel_b}, i64 0, ptr {held}, ptr {place}, i64 {ld}, {rest})")
-
-        panels(f, kind, rows, k, left, emit)
+def fetched(f: Function, kind: Kind, i, k0, keys, done, target):
+    """(place, bytes between rows) of what the panel of row i fetches while it multiplies: the query rows behind it, where they come next; the last
+    four panels halves of the keys and values behind this block (those of the next entry, if they lie there); where it is done, its result's rows."""
+    nr, memory = kind.tile.nr, TYPES[kind.a][0]
+    left, behind = f.sub("%rows", f.add(i, nr)), f.add(k0, keys)
+    half = f.add(behind, f.op(f"lshr i64 {keys}, 1"))
+    first = f.op(f"select i1 {f.compare('eq', k0, 0)}, i64 %rsq, i64 0")
+    place, apart = f.at(memory, "%q", f.mul(f.add(i, nr), "%rsq")), first
+    for n, (name, row) in enumerate((("k", behind), ("k", half), ("v", behind), ("v", half))):
+        here = f.compare("sle", left, (3 - n) * nr)
+        place = f.op(f"select i1 {here}, ptr {f.at(memory, f'%{name}', f.mul(row, f'%rs{name}'))}, ptr {place}")
+        apart = f.op(f"select i1 {here}, i64 %rs{name}, i64 {apart}")
+    place, apart = f.op(f"select i1 {done}, ptr {target}, ptr {place}"), f.op(f"select i1 {done}, i64 %rso, i64 {apart}")
+    return place, f.mul(apart, SIZES[memory])
 
 
-def mask_memory(mask: str) -> str:
-    return "i8" if mask == "bool" else TYPES[mask][0]
+def pack_query(f: Function, kind: Kind, source, rows, target, mask) -> None:
+    """A panel of the query, negated where the scale is negative (a mask's kernel applies the scale itself)."""
+    w = kind.tile.width
+    wide = vector("float", w)
+    pack_right(f, kind, kind.a, source, "%rsq", "%csq", rows, "%width", target)
+    if not mask:
+        with f.when(f.op("fcmp olt float %scale, 0.0")), f.loop(0, f.mul("%width", kind.tile.nr), w) as i:
+            place = f.at("float", target, i)
+            f.store(wide, f.op(f"fneg {wide} {f.load(wide, place, 64)}"), place, 64)
 
 
-def add_mask(f: Function, kind: Kind, mask: str, source, scores, rows, keys, ld) -> None:
-    """Scores [rows, ld] become score * scale + mask, booleans as 0 and -inf. `source`: the mask's element for the first score. LLVM vectorises the loop."""
-    memory = mask_memory(mask)
-    with f.loop(0, rows) as i:
-        from_ = f.at(memory, source, f.mul(i, "%rsm"))
-        row = f.at("float", scores, f.mul(i, ld))
-        with f.loop(0, keys) as j:
-            value = f.load(memory, f.at(memory, from_, f.mul(j, "%csm")), SIZES[memory])
-            if mask == "bool":
-                value = f.op(f"select i1 {f.op(f'icmp ne i8 {value}, 0')}, float 0.0, float {MINUS_INFINITY}")
-            else:
-                value = f.decode(mask, value, 1, kind.tile.half)
-            place = f.at("float", row, j)
-            f.store("float", f.fma("float", 1, f.load("float", place), "%scale", value, kind.tile.fused), place)
+def hide(f: Function, kind: Kind, first, seen) -> None:
+    """Scores [seen, NR] at %at_s of keys behind a row's own become -inf: lane j sees the keys up to number first + j."""
+    w, nr = kind.tile.width, kind.tile.nr
+    wide = vector("float", w)
+    begin = f.call("i64", "llvm.smax.i64", f"i64 {f.add(first, 1)}", "i64 0")
+    with f.loop(begin, seen) as k:
+        for j in range(kind.tile.vectors):
+            hidden = f.lanes_below(f.sub(f.sub(k, first), j * w), w)
+            place = f.at("float", "%at_s", f.add(f.mul(k, nr), j * w))
+            value = f.op(f"select {vector('i1', w)} {hidden}, {wide} {f.constant('float', MINUS_INFINITY, w)}, {wide} {f.load(wide, place, 64)}")
+            f.store(wide, value, place, 64)
 
 
 def kernel(kind: Kind, mask: str) -> Function:
@@ -244,29 +277,34 @@ def kernel(kind: Kind, mask: str) -> Function:
     memory = TYPES[kind.a][0]
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
-    names = ["out", "q", "k", "v"] + (["mask"] if mask else [])
+    names = ["out", "q", "k", "v", *(["mask"] if mask else []), "stats"]
     slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for n, name in enumerate(names)}
     scale = f.op(f"fptrunc double {f.load('double', f.at('i64', '%slots', len(names)))} to float")
     begin = f.div(f.mul(word["items"], "%part"), "%parts")
     end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
+    unwanted = f.op(f"icmp eq ptr {slot['stats']}, null")
     with f.when(f.compare("slt", begin, end)):
         cell = f.variable("ptr", "null")
         f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {word['scratch']})")
         scratch = f.load("ptr", cell)
-        parts = [scratch] + [f.at("i8", scratch, word[name]) for name in ("at_k", "at_v", "at_s", "at_p", "at_o", "at_m", "at_l", "at_held")]
+        parts = ", ".join(f"ptr {f.at('i8', scratch, word[f'at_{part}'])}" for part in PARTS)
         blocks = f.ceil_div(word["length"], word["q_rows"])
+        apart = f.mul(word["entries"], word["length"])
+        spread = f.compare("ne", word["spread"], 0)
         with f.loop(begin, end) as item:
-            oq, ok, ov, oo, om = batch_offsets(f, f.div(item, blocks), BATCH, word["batch_dims"], 5)
-            row = f.mul(f.rem(item, blocks), word["q_rows"])
+            entry = f.op(f"select i1 {spread}, i64 {f.rem(item, word['entries'])}, i64 {f.div(item, blocks)}")
+            from_last = f.sub(f.sub(blocks, 1), f.div(item, word["entries"]))
+            number_ = f.op(f"select i1 {spread}, i64 {from_last}, i64 {f.rem(item, blocks)}")
+            oq, ok, ov, oo, om = batch_offsets(f, entry, BATCH, word["batch_dims"], 5)
+            row = f.mul(number_, word["q_rows"])
             count = f.min(word["q_rows"], f.sub(word["length"], row))
             q = f.at(memory, slot["q"], f.add(oq, f.mul(row, word["rsq"])))
             k, v = f.at(memory, slot["k"], ok), f.at(memory, slot["v"], ov)
             out = f.at(memory, slot["out"], f.add(oo, f.mul(row, word["rso"])))
-            where = "null"
-            if mask:
-                where = f.at(mask_memory(mask), slot["mask"], f.add(om, f.mul(row, word["rsm"])))
-            values = ", ".join(f"i64 {word[name]}" for name in WORDS[:4] + WORDS[6:19])
-            pointers = ", ".join(f"ptr {p}" for p in parts)
-            f.do(f"call void @block(ptr {q}, ptr {k}, ptr {v}, ptr {out}, ptr {where}, i64 {row}, i64 {count}, {values}, {pointers}, float {scale})")
+            where = f.at(mask_memory(mask), slot["mask"], f.add(om, f.mul(row, word["rsm"]))) if mask else "null"
+            sums = f.at("float", slot["stats"], f.add(f.mul(entry, word["length"]), row))
+            sums = f.op(f"select i1 {unwanted}, ptr null, ptr {sums}")
+            values = ", ".join(f"i64 {word[name]}" for name in [*COUNTS[:4], *COUNTS[7:9], *STRIDES])
+            f.do(f"call void @block(ptr {q}, ptr {k}, ptr {v}, ptr {out}, ptr {where}, ptr {sums}, i64 {apart}, i64 {row}, i64 {count}, {values}, {parts}, float {scale})")
         f.do(f"call void @free(ptr {scratch})")
     return f

@@ -129,11 +129,11 @@ def _fused(query, key, value, mask, is_causal, scale):
     plan = _PLANS.get(identity)
     if plan is None:
         plan = _PLANS.put(identity, _fused_plan(query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal))
-    desc, spec = plan
+    desc, spec, few = plan
     if spec is None:
         return None
     slots = (query.ptr, key.ptr, value.ptr) if mask is None else (query.ptr, key.ptr, value.ptr, mask.ptr)
-    return run_plan(desc, spec, *slots, scale)
+    return run_plan(desc, spec, *slots, *(() if few else (0,)), scale)
 
 
 def _kernel_applies(query, key, mask) -> bool:
@@ -160,16 +160,16 @@ def _like(spec, shape) -> Layout:
 
 
 def _fused_plan(query, key, value, mask, is_causal):
-    """(descriptor, result's spec); (None, None) where the kernel does not apply."""
+    """(descriptor, result's spec, whether it is that of few rows); (None, None, …) where the kernel does not apply."""
     dtype, rows, keys = query.dtype, query.shape[-2], key.shape[-2]
     few = _few_apply(query, key, value, mask)
     if not few and not _kernel_applies(query, key, mask):
-        return None, None
+        return None, None, few
     batch = _batch_shape(query, key, value, mask)
     layout = _like(query, (*batch, rows, value.shape[-1]))  # as PyTorch's, so that joining the heads again needs no copy
     spec = Spec.of(layout, dtype, query.device)
     if query.is_meta:
-        return None, spec
+        return None, spec, few
     expand = lambda s, *last: (s.dtype, s.layout.expand((*batch, *last)))
     operands = expand(query, rows, query.shape[-1]), expand(key, keys, key.shape[-1]), expand(value, keys, value.shape[-1])
     masked = None if mask is None else expand(mask, rows, keys)
@@ -180,8 +180,8 @@ def _fused_plan(query, key, value, mask, is_causal):
         by_key = lambda pair: (pair[0], pair[1].select(pair[1].ndim - 3, 0)[0]) if share else pair
         q, k, v = operands
         few_operands = by_head((dtype, layout)), by_head(q), by_key(k), by_key(v), by_head(masked)
-        return fused.build_attention_few(*few_operands, causal=is_causal, result_bytes=spec.nbytes), spec
-    return fused.build_attention((dtype, layout), *operands, masked, causal=is_causal, result_bytes=spec.nbytes), spec
+        return fused.build_attention_few(*few_operands, causal=is_causal, result_bytes=spec.nbytes), spec, few
+    return fused.build_attention((dtype, layout), *operands, masked, causal=is_causal, result_bytes=spec.nbytes), spec, few
 
 
 # ---- the operator ---------------------------------------------------------------------------------------------------------
