@@ -14,11 +14,10 @@ from ..layout import Layout, collapse
 from . import accumulate, complex, fold_text, jit, native
 from . import expr as E
 from .loops import walk_table
-from .map import STREAM
+from .map import GRAIN, STREAM, computed
 from .recipes import note
 
-GRAIN = 1 << 15  # work (elements x cost, about 0.2 ns) a part should have at least
-LONG = 1 << 18  # work from which a kernel gives up the GIL
+LONG = 1 << 18  # additions' worth of work from which a kernel gives up the GIL
 CHUNK = 1 << 13  # elements a piece of a row should have at least when a row is shared out
 COLUMNS = fold_text.COLUMNS
 
@@ -113,7 +112,15 @@ class _Geometry:
         inner, across = self.folded_walks[main][-1], self.kept_walks[main][-1] if self.kept else 0
         longer = bool(self.kept) and across == inner and self.kept[-1] > self.folded[-1]  # windows: both directions step to the next element
         self.across = bool(self.kept) and self.kept[-1] >= 8 and (0 < across < inner or (across and (self.extent < 8 or longer)))
-        self.cost = max(1, E.work(self.exprs) // 4)
+        # in additions of two tensors (map.py): a sweep reads one in a third of the time, writing takes half of it
+        self.work = int(self.rows * self.extent * (0.3 * self._sweeps() + 0.5 * any(self.per_element) + computed(self.exprs)))
+
+    def _sweeps(self) -> int:
+        """How many sweeps over the row the reductions need."""
+        depth = {}
+        for n in E.topological(self.exprs):
+            depth[n] = max((depth[a] for a in n.args), default=0) + (n.op in accumulate.REDUCTIONS)
+        return max((depth[e] for e in self.exprs), default=0)
 
     def _collapse(self, dims, walks):
         shape, merged = collapse([self.shape[d] for d in dims], *([w[d] for d in dims] for w in walks))
@@ -125,7 +132,7 @@ class _Geometry:
 
     def pieces(self) -> int:
         """Into how many pieces each row should be cut."""
-        threads = native.parts_for(self.rows * self.extent * self.cost, GRAIN)
+        threads = native.parts_for(self.work, GRAIN)
         units = self.rows if not self.across else (self.rows // self.kept[-1]) * -(-self.kept[-1] // COLUMNS)
         if threads == 1 or units >= threads or any(self.per_element) or not accumulate.splittable(self.exprs, self.ins):
             return 1
@@ -168,7 +175,7 @@ class _Geometry:
         inner = columns if self.across else self.folded[-1]
         words = [rows, len(kept), inner, prod(slow), len(slow), self.extent if extent is None else extent, self.folded[0], length, rest]
         words += [w[-1] if w else 0 for w in inner_walks] + walk_table(kept, kept_walks) + walk_table(slow, slow_walks)
-        work = self.rows * self.extent * self.cost
+        work = self.work
         return native.pack_desc(address, len(self.outs) + len(self.ins), min(native.parts_for(work, GRAIN), max(rows, 1)), work >= LONG, result_bytes, words)
 
 

@@ -26,7 +26,7 @@ from .loops import AHEAD, MAX_DIMS, Body, walk_table
 from .lower import ITEMSIZE, MEMORY, Lowering, Value, compute_type, name_of
 from .recipes import note
 
-GRAIN = 1 << 15       # additions a part should have at least
+GRAIN = 1 << 15       # additions a part should have at least, 4 µs of them: a thread that is awake takes over in half of one, one that sleeps comes too late for less
 LONG = 50_000         # nanoseconds from which a kernel gives up the GIL
 ALIGN = 64            # elements; parts of the inner loop start at multiples of it
 TILE = (16, 64)       # rows, elements of a row: a line of the input that runs along the rows holds 16 float32
@@ -152,9 +152,14 @@ def _inner_class(kind: str, stride: int, size: int) -> str:
 
 def _split(exprs, numel, classes, bytes_each, threads):
     """(parts, whether to release the GIL) from a rough cost in additions of one contiguous float32."""
-    cost = max(1, E.work(exprs) // 4, bytes_each // 12, 4 * classes.count("g"))
-    parts = native.parts_for(numel * cost, GRAIN) if threads else 1
+    cost = max(1, computed(exprs), bytes_each / 12, 4 * classes.count("g"))
+    parts = native.parts_for(int(numel * cost), GRAIN) if threads else 1
     return parts, numel * cost * 0.2 > LONG
+
+
+def computed(exprs) -> float:
+    """What an element's arithmetic costs, in additions that wait for the cache: eight operations beside it are free on the widest registers."""
+    return E.work(exprs) * 64 / jit.host().vector_bits
 
 
 def map_text(exprs, out_names, in_kinds, in_compute, classes, stream=False) -> str:
