@@ -164,7 +164,7 @@ class _Run:
             else:
                 results = self.apply(node, grads)
             grads = None
-            leaves = ()  # those that have their whole gradient now and whose order nobody can see
+            leaves: list | None = None  # those that have their whole gradient now and whose order nobody can see
             for edge, grad in zip(edges, results):
                 if edge is None:
                     continue
@@ -180,7 +180,10 @@ class _Run:
                         if grad is not None:
                             if grad.spec is not specs:
                                 grad = conform(grad, specs, node, edge)
-                            leaves = (*leaves, (target, [grad]))
+                            if leaves is None:
+                                leaves = [(target, leaf, [grad])]
+                            else:
+                                leaves.append((target, leaf, [grad]))
                         continue
                 if type(specs) is tuple:
                     if grad is not None and grad.spec is not specs[edge[1]]:
@@ -200,9 +203,8 @@ class _Run:
                     else:
                         heappush(heap, (-target.seq, target))
             results = grad = None  # a gradient that only the buffers hold may become .grad without a copy
-            for target, grads in leaves:
-                accumulate(target, grads)
-            leaves = grads = None
+            if leaves is not None:
+                _deliver(leaves)
 
     def apply(self, node: Node, grads: list) -> tuple:
         """The node's gradients for its inputs, one an edge."""
@@ -331,6 +333,19 @@ def accumulate(node: AccumulateGrad, grads: list) -> None:
     if given is not None:
         for hook in list(node.hooks.post.values()):
             hook((), given)
+
+
+def _deliver(leaves: list) -> None:
+    """`accumulate` for leaves without hooks, (accumulator, leaf, [gradient]) each; quick where a first gradient is taken as it is."""
+    alone, recording = _ALONE, STATE.grad_enabled
+    for node, leaf, grads in leaves:
+        if not recording and leaf._grad is None and leaf._tracked and grads[0].spec is leaf.spec and leaf.spec.layout.is_dense:
+            if getrefcount(grads[0]) <= alone[0] and getrefcount(grads[0].mem) <= alone[1] and grads[0]._base is None and not grads[0]._tracked:
+                with _ADDING:
+                    if leaf._grad is None:
+                        leaf._grad = grads[0]
+                        continue
+        accumulate(node, grads)
 
 
 def _first(spec, grads: list):
