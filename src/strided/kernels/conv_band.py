@@ -23,17 +23,18 @@ def larger(f: Function, a, b):
     return f.call("i64", "llvm.smax.i64", f"i64 {a}", f"i64 {b}")
 
 
-def zeros(f: Function, acc: str, start, count) -> None:
+def filled(f: Function, acc: str, start, count, value: str) -> None:
     with f.loop(0, count) as i:
-        f.store(acc, "0.0", f.at(acc, start, i))
+        f.store(acc, value, f.at(acc, start, i))
 
 
-def band(kind: Kind, name: str, attributes: str) -> Function:
-    """Copies one band of the image at %x to %out, decoded to the accumulator's type; what lies outside of the image is zero."""
+def band(kind: Kind, name: str, attributes: str, outside: str = "0.0") -> Function:
+    """Copies one band of the image at %x to %out, decoded to the accumulator's type; what lies outside of the image is zero (or `outside`)."""
     t, memory, acc = kind.tile, TYPES[name][0], kind.acc
     w, size = t.width, SIZES[memory]
     f = Function("band", "ptr noalias %x, ptr noalias %out, " + ", ".join(f"i64 %{a}" for a in ARGUMENTS), attributes + " noinline" + AS_WRITTEN)
     step = f.mul("%xw", "%phases_w")
+    zeros = lambda start, count: filled(f, acc, start, count, outside)
 
     def put(value, to, mask):
         value = f.decode(name, value, w, t.half)
@@ -84,14 +85,14 @@ def band(kind: Kind, name: str, attributes: str) -> Function:
             inside = f.both(f.compare("ult", row, "%size_h"), f.compare("ult", depth, "%size_d"))
 
             def real(row=row, to=to):
-                zeros(f, acc, to, start)
+                zeros(to, start)
                 copied(f.at(memory, begin, f.mul(row, "%xh")), f.at(acc, to, start), count)
-                zeros(f, acc, f.at(acc, to, stop), f.sub("%pitch", stop))
+                zeros(f.at(acc, to, stop), f.sub("%pitch", stop))
 
-            f.choose(inside, real, lambda to=to: zeros(f, acc, to, "%pitch"))
-        zeros(f, acc, f.at(acc, target, body), f.sub("%filled", body))
+            f.choose(inside, real, lambda to=to: zeros(to, "%pitch"))
+        zeros(f.at(acc, target, body), f.sub("%filled", body))
         f.store("ptr", f.at(acc, target, "%plane"), at)
-    zeros(f, acc, f.load("ptr", at), (t.vectors + 1) * w)  # what lanes behind the last position read
+    zeros(f.load("ptr", at), (t.vectors + 1) * w)  # what lanes behind the last position read
     return f
 
 

@@ -30,6 +30,7 @@ from . import (
     packed,
     pointwise,
     polynomials,
+    pooling,
     quantize,
     random,
     real_only,

@@ -4,6 +4,9 @@ import math
 from ... import ops
 from ...autograd import tracking
 from ...autograd.modes import no_grad
+from ...dtypes import float32, float64
+from ...ops import pooling
+from ...ops.convolution import correlate
 from . import checks, counts
 from .conv import tuple_of, windows
 from .entry import entry
@@ -53,6 +56,12 @@ def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, retur
     kernel, stride, padding, dilation, outs = _sizes(
         input, n, kernel_size, stride, padding, dilation, ceil_mode, name, not (tracked or return_indices)
     )
+    if pooling.takes(input):
+        x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
+        values, index = pooling.maximum(x, kernel, stride, padding, dilation, tuple(outs), return_indices)
+        if input.dim() != n + 2:
+            values, index = values.squeeze(0), None if index is None else index.squeeze(0)
+        return (values, index) if return_indices else values
     with no_grad():
         x = _padded(input, n, kernel, stride, padding, dilation, outs, _lowest(input.dtype))
         view = windows(x, kernel, stride, dilation)  # [.., O.., K..]
@@ -135,9 +144,7 @@ def _avg_pool(n, input, kernel_size, stride, padding, ceil_mode, count_include_p
     kernel, stride, padding, dilation, outs = _sizes(input, n, kernel_size, stride, padding, 1, ceil_mode, name)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    x = _padded(input, n, kernel, stride, padding, dilation, outs, 0)
-    view = windows(x, kernel, stride, dilation)[(..., *(slice(o) for o in outs), *(slice(None),) * n)]  # [.., O.., K..]
-    total = view.sum(tuple(range(-n, 0)))  # [.., O..]
+    total = _sums(input, n, kernel, stride, padding, dilation, outs)  # [.., O..]
     if divisor_override is not None:
         return _divided(total, divisor_override)
     counts = [
@@ -155,6 +162,18 @@ def _avg_pool(n, input, kernel_size, stride, padding, ceil_mode, count_include_p
         counted = ops.tensor(row, dtype=total.dtype, device=total.device)
         total = total / counted.reshape(-1, *(1,) * (n - 1 - d))
     return total
+
+
+def _sums(input, n, kernel, stride, padding, dilation, outs):
+    """The sum of each window: [.., S..] → [.., O..]. A convolution with ones where that is exact, and faster than adding up a view."""
+    whole = all((o - 1) * s + k <= size + 2 * p for o, s, k, size, p in zip(outs, stride, kernel, input.shape[-n:], padding))
+    if whole and input.numel() and input.dtype in (float32, float64):
+        planes = input.reshape(-1, 1, *input.shape[-n:])  # [N·C, 1, S..]
+        total = correlate(planes, ops.ones((1, 1, *kernel), dtype=input.dtype, device=input.device), None, stride, padding, dilation, 1)
+        return total.reshape(*input.shape[:-n], *outs)
+    x = _padded(input, n, kernel, stride, padding, dilation, outs, 0)
+    view = windows(x, kernel, stride, dilation)[(..., *(slice(o) for o in outs), *(slice(None),) * n)]  # [.., O.., K..]
+    return view.sum(tuple(range(-n, 0)))
 
 
 def _divided(total, count):
