@@ -1,11 +1,11 @@
 """Products with a matrix in blocks: Y [m, n] = X [m, k] @ W [n, k]^T (+ bias [n]), W decoded a tile at a time and never unpacked in memory: `build_product`.
 
-Each part decodes a few rows of W, a stretch of k at a time, into scratch that stays in its caches, and multiplies all rows of X with them. One row of X
-times 4-bit elements has a kernel of its own (block_dots.py), which decodes in registers.
+Each part decodes a few rows of W, a stretch of k at a time, into scratch that stays in its caches, and multiplies all rows of X with them. That kernel is here; those
+that decode in registers, for up to four rows of X, are block_dots.py and block_few.py, and that of some dozens of rows is block_thin.py.
 """
 from __future__ import annotations
 
-from . import block_dots, block_thin, jit, native
+from . import block_dots, block_few, block_thin, jit, native
 from .block_casts import FIRST, PARTS, cast_words, dequantize_row
 from .block_casts import WORDS as CAST_WORDS
 from .block_text import Kind
@@ -19,7 +19,7 @@ WORDS = [*CAST_WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad"]
 STRETCH = 1024  # elements of k that are decoded together, about
 GRAIN = 1 << 16  # multiply-adds a part should have at least
 THIN = 14  # rows of X from which sums stand in lanes of them (block_thin.py)
-X_PAD = 128  # X is copied with zeros behind up to a multiple of so many elements
+X_PAD = 256  # X is copied with zeros behind up to a multiple of so many elements
 MOST = 256  # rows of X up to which these kernels serve; more are worth a packed product
 HELD = 1 << 21  # elements of X that a part holds, at most, where rows are more than 64
 
@@ -41,7 +41,7 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     bias_name = None if bias is None else bias.name
     lanes, _, nr = tile()
     target = STRETCH
-    if block_dots.serves(kd, m, block):
+    if block_dots.serves(kd, m, block) and (m == 1 or kd.bits == 4):
         gaps = strides[0][1] != block * kd.bits // 8
         address = jit.compile_kernel(
             ("block dots", repr(kd), dtype.name, bias_name, block, gaps, repr(block_dots.dots()), tile()),
@@ -52,13 +52,17 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
         t, target = tile_for("float"), block_thin.CHAIN
         address = jit.compile_kernel(("block thin", repr(kd), dtype.name, bias_name, t, block), lambda: block_thin.text(kd, dtype.name, bias_name, t, block))
         nr = block_thin.thin(kd, t).tall
+    elif m <= block_dots.MOST and block_few.serves(kd, block):
+        address = jit.compile_kernel(("block few", repr(kd), dtype.name, bias_name, block), lambda: block_few.text(kd, dtype.name, bias_name, block))
+        nr = block_few.tile()[1]
     else:
         address = jit.compile_kernel(("block product", repr(kd), dtype.name, bias_name, tile()), lambda: _product(kd, dtype.name, bias_name))
     each = max(1, target // block)
     stretch = each * block
     words = [n, -(-k // block), block, k, 0, *(s for pair in strides for s in pair)]
     words += [m, row_x, n * dtype.itemsize, _up(k, X_PAD), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
-    parts = max(1, min(shares(m * n * max(k, 1), GRAIN), -(-n // nr)))
+    work = m * n * max(k, 1)
+    parts = max(1, min(shares(work, GRAIN), -(-n // nr), 2 * native.parts_for(work, GRAIN) if m <= block_dots.MOST else n))  # each prepares X anew
     return native.pack_desc(address, 7, parts, m * n * k > 1 << 20, result_bytes, words)
 
 
