@@ -173,3 +173,50 @@ def test_kinds_of_values():
         from torch.types import Device, Number, _device, _dtype, _size  # noqa: F401
 
         assert _device is torch.device and _dtype is torch.dtype and isinstance(torch.Size([1]), _size) and isinstance(1.5, Number)
+
+
+@pytest.mark.parametrize("name, fits", [
+    ("boolean", [True, False, False, True]), ("real", [True, True, True, True]), ("positive", [False, True, True, True]), ("unit_interval", [True, True, False, True]),
+    ("nonnegative_integer", [True, False, True, True]), ("positive_integer", [False, False, True, True]),
+])  # fmt: skip
+def test_constraints_of_numbers(name, fits):
+    constraints = torch.distributions.constraints
+    assert getattr(constraints, name).check(torch.tensor([0.0, 0.5, 2.0, 1.0])).tolist() == fits
+    assert constraints.real.check(torch.tensor([float("nan")])).tolist() == [False] and repr(constraints.positive) == "GreaterThan(lower_bound=0.0)"
+    assert constraints.half_open_interval(0, 1).check(torch.tensor([0.0, 1.0])).tolist() == [True, False]
+
+
+def test_constraints_of_vectors_and_matrices():
+    with torch_alias():
+        from torch.distributions import constraints
+    x = torch.tensor([[2.0, 1.0], [1.0, 2.0]])
+    assert constraints.positive_definite.check(x).item() and not constraints.positive_definite.check(-x).item() and constraints.symmetric.check(x).item()
+    assert constraints.lower_cholesky.check(x.tril()).item() and not constraints.lower_cholesky.check(x).item() and not constraints.lower_triangular.check(x).item()
+    assert constraints.simplex.check(torch.tensor([[0.5, 0.5], [0.5, 0.6]])).tolist() == [True, False] and constraints.simplex.event_dim == 1
+    assert constraints.one_hot.check(torch.eye(2)).all() and constraints.independent(constraints.positive, 1).check(x).tolist() == [True, True]
+
+
+def test_classes_of_a_device_that_is_not_there():
+    x = torch.ones(2)
+    assert not isinstance(x, torch.cuda.FloatTensor) and torch.cuda.Stream is torch.cuda.Stream and (torch.cuda.CUDAGraph | None) is not None
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        torch.cuda.Stream()
+    assert x.type(torch.LongTensor).dtype is torch.int64 and x.long().type(torch.FloatTensor).dtype is torch.float32
+
+
+def test_a_factor_that_is_a_tensor_is_recorded():
+    step = torch.compile(lambda p, update, a: p.add_(update, alpha=a), fullgraph=True)
+    p = torch.zeros(3)
+    for a in (1.0, -2.0, 0.5, 1.0):
+        step(p, torch.arange(3.0), torch.tensor(a))
+    assert p.tolist() == [0, 0.5, 1.0]
+    less = torch.compile(lambda x, y, a: torch.sub(x, y, alpha=a), fullgraph=True)
+    assert [less(torch.ones(2), torch.arange(2.0), torch.tensor(a)).tolist() for a in (1.0, 3.0, 2.0)] == [[1, 0], [1, -2], [1, -1]]
+    assert torch.add(torch.ones(2), 2, alpha=torch.tensor(3)).tolist() == [7, 7]
+
+
+def test_what_shares_memory_by_safetensors_names():
+    from strided.io.safetensors import storage_ptr, storage_size
+
+    x = torch.zeros(3, 4)
+    assert storage_size(x[1:]) == 48 and storage_ptr(x[1:]) == storage_ptr(x) == x.data_ptr()

@@ -15,6 +15,7 @@ from strided import array_api as array_api
 from strided import autograd as autograd
 from strided import backends as backends
 from strided import compiler as compiler
+from strided import constraints as constraints
 from strided import cuda as cuda
 from strided import data as data
 from strided import distributed as distributed

@@ -82,6 +82,9 @@ def __getattr__(name: str):
     def unavailable(*args, **kwargs):
         raise AssertionError(f"Torch not compiled with CUDA enabled\n  torch.cuda.{name} needs a CUDA device; strided computes on the CPU: guard it with torch.cuda.is_available().")
 
+    if name[0].isupper() or name in ("device", "device_of", "graph"):  # a class, which annotations and isinstance name
+        kind = type(name, (), {"__init__": unavailable, "__doc__": "Needs a CUDA device: refused.", "__module__": "torch.cuda", "is_refusal": True})
+        return globals().setdefault(name, kind)
     unavailable.__name__ = name
     unavailable.__doc__ = "Needs a CUDA device: refused."
     unavailable.is_refusal = True  # type: ignore[attr-defined]

@@ -7,7 +7,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import ops
+from . import (
+    constraints,  # noqa: F401
+    ops,
+)
 from .autograd import no_grad
 from .dtypes import finfo, get_default_dtype
 from .layout import Size

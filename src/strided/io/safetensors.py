@@ -22,9 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SafetensorsError", "load", "load_checkpoint", "load_file", "load_model", "safe_open", "save", "save_file", "save_model",
+    "storage_ptr", "storage_size",
 ]  # fmt: skip
 
 TAGS = {name: tag for tag, (name, _) in DTYPES.items()}  # torch's name → the file's
+
+
+def storage_ptr(tensor: Tensor) -> int:
+    """The address of a tensor's storage: the same for tensors that share memory."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def storage_size(tensor: Tensor) -> int:
+    """The size of a tensor's storage in bytes."""
+    return tensor.untyped_storage().nbytes()
 
 
 # ---- loading --------------------------------------------------------------------------------

@@ -217,9 +217,11 @@ PYTHON_TYPES = {complex: dtypes.complex128, float: dtypes.float64, int: dtypes.i
 
 
 def as_dtype(name: str, value: Any) -> DType:
-    """A DType from a DType or one of Python's number types; TypeError otherwise."""
+    """A DType from a DType, one of Python's number types or a class such as torch.FloatTensor; TypeError otherwise."""
     if isinstance(value, DType):
         return value
+    if isinstance(value, type) and isinstance(getattr(value, "dtype", None), DType):
+        return value.dtype
     if isinstance(value, type) and value in PYTHON_TYPES:
         return PYTHON_TYPES[value]
     raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")

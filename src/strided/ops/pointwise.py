@@ -10,6 +10,7 @@ import math
 from .. import dtypes
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..kernels import expr as E
+from ..kernels.recipes import KEEP
 from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from . import signatures
@@ -187,6 +188,8 @@ def _scaled(name: str, op: Pointwise):
     into = Entry(name + "_", pointwise=True, writes=True, inplace_form=True, flops=with_flops(op))
 
     def call(input, other, *, alpha=1, out=None):
+        if alpha is not _ONE:
+            other, alpha = _unread(other, alpha)
         if alpha == 1:
             return fast(input, other) if out is None else fast(input, other, out=out)
         alpha = _check_alpha(input, other, alpha)
@@ -194,6 +197,8 @@ def _scaled(name: str, op: Pointwise):
         return result if out is None else _write(name, out, result)
 
     def inplace(input, other, *, alpha=1):
+        if alpha is not _ONE:
+            other, alpha = _unread(other, alpha)
         if alpha == 1:
             return fast_(input, other)
         alpha = _check_alpha(input, other, alpha)
@@ -202,6 +207,14 @@ def _scaled(name: str, op: Pointwise):
         return op.into(input, other, alpha)
 
     return fast, call, inplace
+
+
+_ONE = 1
+
+
+def _unread(other, alpha):
+    """other and alpha; where a recording must not read alpha as a number, other is multiplied by it."""
+    return (other * alpha, 1) if KEEP[0] and isinstance(alpha, Tensor) else (other, alpha)
 
 
 def _check_alpha(input, other, alpha):

@@ -1,0 +1,151 @@
+"""`torch.distributions.constraints`: sets of values that a tensor is asked to be in, element by element or matrix by matrix.
+
+Holds those of numbers, simplices and square matrices. `check` says where they hold.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from .linalg import cholesky_ex
+from .refused import missing
+from .tensor import Tensor
+
+
+class Constraint:
+    """A set. is_discrete: of whole numbers. event_dim: how many last dimensions one member has."""
+
+    is_discrete = False
+    event_dim = 0
+
+    def check(self, value: Any) -> Tensor:
+        """Whether the members along the first dimensions are in the set: a bool tensor without the last `event_dim` dimensions."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return type(self).__name__.removeprefix("_") + "()"
+
+
+class _Boolean(Constraint):
+    is_discrete = True
+
+    def check(self, value: Any) -> Tensor:
+        return (value == 0) | (value == 1)
+
+
+class _Real(Constraint):
+    def check(self, value: Any) -> Tensor:
+        return value == value  # false for NaN
+
+
+class _Bounded(Constraint):
+    """Numbers between bounds: None is no bound; an open bound is left out."""
+
+    def __init__(self, name: str, lower: Any, upper: Any, open_lower: bool = False, open_upper: bool = False, whole: bool = False):
+        self._name, self.lower_bound, self.upper_bound, self._open, self.is_discrete = name, lower, upper, (open_lower, open_upper), whole
+
+    def check(self, value: Any) -> Tensor:
+        fits = value % 1 == 0 if self.is_discrete else value == value
+        if self.lower_bound is not None:
+            fits = fits & (value > self.lower_bound if self._open[0] else value >= self.lower_bound)
+        if self.upper_bound is not None:
+            fits = fits & (value < self.upper_bound if self._open[1] else value <= self.upper_bound)
+        return fits
+
+    def __repr__(self) -> str:
+        bounds = (("lower_bound", self.lower_bound), ("upper_bound", self.upper_bound))
+        return f"{self._name}({', '.join(f'{name}={bound}' for name, bound in bounds if bound is not None)})"
+
+
+def greater_than(lower_bound: Any) -> Constraint:
+    """Numbers above a bound."""
+    return _Bounded("GreaterThan", lower_bound, None, open_lower=True)
+
+
+def greater_than_eq(lower_bound: Any) -> Constraint:
+    """Numbers that are not below a bound."""
+    return _Bounded("GreaterThanEq", lower_bound, None)
+
+
+def less_than(upper_bound: Any) -> Constraint:
+    """Numbers below a bound."""
+    return _Bounded("LessThan", None, upper_bound, open_upper=True)
+
+
+def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers from one bound to another."""
+    return _Bounded("Interval", lower_bound, upper_bound)
+
+
+def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers from one bound up to, but without, another."""
+    return _Bounded("HalfOpenInterval", lower_bound, upper_bound, open_upper=True)
+
+
+def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Whole numbers from one bound to another."""
+    return _Bounded("IntegerInterval", lower_bound, upper_bound, whole=True)
+
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value: Any) -> Tensor:
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _OneHot(Constraint):
+    is_discrete, event_dim = True, 1
+
+    def check(self, value: Any) -> Tensor:
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class _Independent(Constraint):
+    """A constraint whose last dimensions count as one member."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
+        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim + reinterpreted_batch_ndims
+
+    def check(self, value: Any) -> Tensor:
+        fits = self.base_constraint.check(value)
+        if fits.ndim < self.reinterpreted_batch_ndims:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        return fits.flatten(fits.ndim - self.reinterpreted_batch_ndims).all(-1) if self.reinterpreted_batch_ndims else fits
+
+
+independent = _Independent
+
+
+class _LowerTriangular(Constraint):
+    event_dim = 2
+
+    def check(self, value: Any) -> Tensor:
+        return (value.tril() == value).flatten(-2).all(-1)
+
+
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value: Any) -> Tensor:
+        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
+class _Symmetric(Constraint):
+    event_dim = 2
+
+    def check(self, value: Any) -> Tensor:
+        return (abs(value - value.mT) <= 1e-6).flatten(-2).all(-1)
+
+
+class _PositiveDefinite(_Symmetric):
+    def check(self, value: Any) -> Tensor:
+        return super().check(value) & cholesky_ex(value).info.eq(0)
+
+
+boolean, real, simplex, one_hot = _Boolean(), _Real(), _Simplex(), _OneHot()
+real_vector = _Independent(real, 1)
+positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
+unit_interval = interval(0.0, 1.0)
+nonnegative_integer, positive_integer = _Bounded("IntegerGreaterThan", 0, None, whole=True), _Bounded("IntegerGreaterThan", 1, None, whole=True)
+lower_triangular, lower_cholesky, symmetric, positive_definite = _LowerTriangular(), _LowerCholesky(), _Symmetric(), _PositiveDefinite()
+
+__getattr__ = missing("torch.distributions.constraints")
