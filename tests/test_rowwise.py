@@ -121,3 +121,22 @@ def test_cross_entropy_leaves_ignored_rows_out(reduction):
 def test_cross_entropy_twice_differentiated():
     x = torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(lambda t: F.cross_entropy(t, torch.tensor([0, 1])), (x,))
+
+
+def test_norms_that_nobody_records_are_those_that_are():
+    """Without gradients the statistics are not computed; values, plans and errors are the same, whatever spells the arguments."""
+    x, w, b = torch.arange(24.0).reshape(4, 6).sin(), torch.linspace(0.5, 2, 6), torch.linspace(-1, 1, 6)
+    tracked = x.clone().requires_grad_()
+    for weight in (None, w):
+        for shape in (6, [6], (6,), torch.Size([6])):
+            for eps in (None, 1e-3, 0, torch.tensor(1e-3)):
+                kept = F.rms_norm(tracked, shape, weight, eps)
+                assert kept.grad_fn is not None and all(F.rms_norm(x, shape, weight, eps).tolist() == kept.tolist() for _ in range(2))
+            if not isinstance(shape, int):
+                for bias in (None, b):
+                    for eps in (1e-5, 1e-3, 0):
+                        kept = F.layer_norm(tracked, shape, weight, bias, eps)
+                        assert kept.grad_fn is not None and all(F.layer_norm(x, shape, weight, bias, eps).tolist() == kept.tolist() for _ in range(2))
+    with pytest.raises(RuntimeError, match="normalized_shape"):
+        F.layer_norm(x, (5,), w, b)
+    assert F.layer_norm(x.to("meta"), (6,)).is_meta and F.rms_norm(x.to("meta"), (6,)).shape == (4, 6)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .. import dtypes
 from ..autograd import backward, record, tracking
+from ..dispatch import PlanCache
 from ..kernels import expr as E
 from ..layout import wrap_dim
 from ..tensor import empty, wrap
@@ -128,6 +129,24 @@ _layer_norm = {  # by (weight given, bias given)
 }
 
 
+_layer_norm_alone = {  # the result without its statistics, which only gradients want
+    (False, False): Fold("layer_norm", lambda x, e: _layer_norm_exprs(x, e, lambda n: n)[0], 2, ("element",)),
+    (True, False): Fold("layer_norm", lambda x, w, e: _layer_norm_exprs(x, e, lambda n: n * w)[0], 3, ("element",)),
+    (True, True): Fold("layer_norm", lambda x, w, b, e: _layer_norm_exprs(x, e, lambda n: n * w + b)[0], 4, ("element",)),
+    (False, True): Fold("layer_norm", lambda x, b, e: _layer_norm_exprs(x, e, lambda n: n + b)[0], 3, ("element",)),
+}
+_norm_calls = PlanCache()  # of norms that nobody records, by the call's own arguments
+
+
+def _norm_alone(key, fold, operands, eps, dims, dtype):
+    """The result of a norm of which nothing is recorded; the next call with the same arguments finds the kernel by them."""
+    out = fold((*operands, eps), dims, (dtype,))
+    if key is not None and not out.is_meta:
+        plan, (spec,) = fold.plans[(dims, False, (dtype,), *[o.spec for o in operands], float)]
+        _norm_calls.put(key, (plan.caller(), spec, eps))
+    return out
+
+
 def _layer_norm_input(g, x, mean, rstd):
     n = (x - mean) * rstd
     return rstd * (g - E.rsum(g) / E.extent() - n * (E.rsum(g * n) / E.extent()))
@@ -176,7 +195,20 @@ def _layer_norm_results(input, normalized_shape, weight, bias, eps):
 @operator("layer_norm", flops=_layer_norm_flops, method=False)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes `normalized_shape` repeats; weight and bias have that shape."""
-    return _layer_norm_results(input, normalized_shape, weight, bias, eps)[0]
+    operands = tuple([t for t in (input, weight, bias) if t is not None])
+    if tracking(*operands):
+        return _layer_norm_results(input, normalized_shape, weight, bias, eps)[0]
+    key = None
+    try:
+        key = "layer", tuple(normalized_shape) if type(normalized_shape) is list else normalized_shape, weight is None, eps, *[t.spec for t in operands]
+        launch, spec, number = _norm_calls[key]
+    except (KeyError, TypeError, AttributeError):
+        pass
+    else:
+        memory = launch(*[t.ptr for t in operands], number)
+        return wrap(spec, memory, memory.data)
+    dims = _check_norm("LayerNormKernelImpl", input, normalized_shape, ("weight", weight), ("bias", bias))
+    return _norm_alone(key if type(eps) is float else None, _layer_norm_alone[weight is not None, bias is not None], operands, float(eps), dims, input.dtype)
 
 
 @operator("native_layer_norm", method=False)
@@ -233,6 +265,8 @@ def _rms_exprs(x, eps, affine):
 
 _rms_norm = Fold("rms_norm", lambda x, e: _rms_exprs(x, e, lambda n: n), 2, ("element", "row"))
 _rms_norm_w = Fold("rms_norm", lambda x, w, e: _rms_exprs(x, e, lambda n: n * w), 3, ("element", "row"))
+_rms_norm_alone = Fold("rms_norm", lambda x, e: _rms_exprs(x, e, lambda n: n)[0], 2, ("element",))
+_rms_norm_w_alone = Fold("rms_norm", lambda x, w, e: _rms_exprs(x, e, lambda n: n * w)[0], 3, ("element",))
 _rms_back = Fold("rms_norm_backward", lambda g, x, r: r * (g - x * r * (E.rsum(g * (x * r)) / E.extent())), 3, ("element",))
 _rms_back_w = Fold("rms_norm_backward", lambda g, x, r, w: r * (g * w - x * r * (E.rsum(g * w * (x * r)) / E.extent())), 4, ("element",))
 _rms_back_weight = Fold("rms_norm_backward", lambda g, x, r: E.rsum(g * (x * r)), 3)
@@ -246,19 +280,29 @@ def _rms_norm_flops(args, kwargs, result):
 @operator("rms_norm", flops=_rms_norm_flops, method=False)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """x / sqrt(mean(x²) + eps) * weight over the last dimensions; eps: the dtype's epsilon unless given."""
+    operands = (input,) if weight is None else (input, weight)
+    recorded = tracking(*operands)
+    key = None
+    if not recorded:
+        try:
+            key = "rms", tuple(normalized_shape) if type(normalized_shape) is list else normalized_shape, eps, *[t.spec for t in operands]
+            launch, spec, number = _norm_calls[key]
+        except (KeyError, TypeError, AttributeError):
+            pass
+        else:
+            memory = launch(*[t.ptr for t in operands], number)
+            return wrap(spec, memory, memory.data)
     dims = _check_norm("rms_norm", input, normalized_shape, ("weight", weight))
-    eps = dtypes.finfo(input.dtype.compute).eps if eps is None else float(eps)
+    given = dtypes.finfo(input.dtype.compute).eps if eps is None else float(eps)
     if input.dtype.is_complex:  # the square is that of the complex number, as in PyTorch
-        out = input * TABLE["rsqrt"].call(TABLE["mean"].call(input * input, dims, True) + eps)
+        out = input * TABLE["rsqrt"].call(TABLE["mean"].call(input * input, dims, True) + given)
         return out if weight is None else out * weight
     common = input.dtype if weight is None else dtypes.promote(input.dtype, weight.dtype)
-    kinds = common, input.dtype.compute
-    if weight is None:
-        out, r = _rms_norm((input, eps), dims, kinds, True)
-    else:
-        out, r = _rms_norm_w((input, weight, eps), dims, kinds, True)
-    if tracking(input, weight):
-        record(FusedRmsNormBackward0, (input, weight), out, (input, weight, r), dims=dims, eps=eps)
+    if not recorded:
+        known = key if eps is None or type(eps) is float else None
+        return _norm_alone(known, _rms_norm_alone if weight is None else _rms_norm_w_alone, operands, given, dims, common)
+    out, r = (_rms_norm if weight is None else _rms_norm_w)((*operands, given), dims, (common, input.dtype.compute), True)
+    record(FusedRmsNormBackward0, (input, weight), out, (input, weight, r), dims=dims, eps=given)
     return out
 
 
