@@ -61,8 +61,7 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     stretch = each * block
     words = [n, -(-k // block), block, k, 0, *(s for pair in strides for s in pair)]
     words += [m, row_x, n * dtype.itemsize, _up(k, X_PAD), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
-    work = m * n * max(k, 1)
-    parts = max(1, min(shares(work, GRAIN), -(-n // nr), 2 * native.parts_for(work, GRAIN) if m <= block_dots.MOST else n))  # each prepares X anew
+    parts = max(1, min(shares(m * n * max(k, 1), GRAIN, 2), -(-n // nr)))  # each prepares X anew
     return native.pack_desc(address, 7, parts, m * n * k > 1 << 20, result_bytes, words)
 
 

@@ -153,7 +153,7 @@ def _gemv(kind, form, p, threads):
 def _thin(kind, p, threads):
     address = _compiled("thin", kind, text=lambda: thin_ir.thin_module(kind, jit.host().attributes))
     tall = thin_ir.thin(kind).tall
-    parts = shares(p.work, THREAD_GRAIN) if threads else 1
+    parts = shares(p.work, THREAD_GRAIN, 2) if threads else 1  # each packs the rows anew
     cols = _round_up(-(-p.n * p.batch // parts), tall) if parts > p.batch else p.n  # whole tiles
     items = p.batch * -(-p.n // cols)
     words = [p.m, p.n, p.k, items, cols, 0, 1 + p.swapped, 2 - p.swapped, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, len(p.sizes), *p.batch_words()]
@@ -185,10 +185,10 @@ def _gemm(kind, p, threads):
     return address, max(1, min(parts, items)), words
 
 
-def shares(work, grain):
-    """A part a thread, or several where each is still large: who is held up leaves the rest to the others."""
+def shares(work, grain, each=SHARES):
+    """A part a thread, or up to `each` where they are still large: who is held up leaves the rest to the others."""
     parts = native.parts_for(work, grain)
-    return max(parts, min(SHARES * parts, work // (SHARES * SHARES * grain))) if parts > 1 else 1
+    return max(parts, min(each * parts, work // (SHARES * SHARES * grain))) if parts > 1 else 1
 
 
 def _items(p, rows, cols):
