@@ -278,3 +278,96 @@ def test_results_with_infinities_are_not_kept_alive():
         for _ in range(5):
             torch.full((3000, 3000), float("inf")) * 2
     assert sum(mem.nbytes for mem, _ in watch.marks.values()) <= 64 << 20
+
+
+def lines_of(watch):
+    return None if watch.first is None or watch.first.place is None else watch.first.place.line
+
+
+def test_the_line_is_right_at_a_late_step_and_after_a_turn():
+    """Lines are remembered by what a step called before them: another way through the step must not take the first one's."""
+    import sys as system
+
+    import strided as torch
+    from strided.lens.watch import Watch
+    from strided.nn import functional as F
+
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(net.parameters(), 0.01)
+    x = torch.randn(5, 4)
+    here = system._getframe().f_lineno
+    with Watch() as watch:
+        for step in range(60):
+            optimizer.zero_grad()
+            h = net(x)
+            if step % 2:
+                h = F.relu(h)  # here + 6
+            if step == 45:
+                loss = F.softplus(h).sub(F.softplus(h)).log().sum()  # here + 8: log of zero, -inf; its gradient is infinite
+            else:
+                loss = F.relu(h).mean()
+            loss.backward()
+            optimizer.step()
+    assert watch.bad_loss == (46, -float("inf"))
+    assert watch.loss_mark.place.line == here + 8 and watch.loss_mark.op == "log"
+
+
+def test_a_gradient_that_a_node_made_is_named_by_its_line():
+    import sys as system
+
+    import strided as torch
+    from strided.lens.watch import Watch
+
+    w = torch.nn.Parameter(torch.zeros(3))
+    optimizer = torch.optim.SGD([w], 0.1)
+    here = system._getframe().f_lineno
+    with Watch() as watch:
+        for step in range(30):
+            optimizer.zero_grad()
+            loss = (w * w).sum().sqrt() if step == 27 else ((w * 0) ** 2).sum()  # here + 4
+            loss.backward()
+            optimizer.step()
+    assert watch.bad_gradient[0] == 28 and watch.bad_gradient[3] == 28
+    origin = watch.bad_gradient[2]
+    while origin.cause is not None:
+        origin = origin.cause
+    assert origin.phase == "backward" and origin.op == "SqrtBackward0" and origin.place.line == here + 4
+
+
+def test_parameters_that_come_later_are_asked_for_gradients_too():
+    import strided as torch
+    from strided.lens.watch import Watch
+    from strided.lens.watch_findings import findings
+
+    a, b = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimizer = torch.optim.SGD([a], 0.1)
+    with Watch() as watch:
+        for step in range(8):
+            if step == 3:
+                optimizer.add_param_group({"params": [b]})
+            optimizer.zero_grad()
+            (a.sum() + (b.sum() if step == 7 else 0)).backward()
+            optimizer.step()
+        assert not [f for f in findings(watch) if f.kind == "no gradient"]
+        assert {id(a), id(b)} <= watch.received
+
+
+def test_operators_are_seen_again_after_a_pass_that_fails():
+    import strided as torch
+    from strided import dispatch
+    from strided.lens.watch import Watch
+
+    x = torch.ones(2, requires_grad=True)
+    users = dispatch.HOOKS.users
+    with Watch() as watch:
+        y = x.exp()
+        y.mul_(2)
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                y.sum().backward()
+            with pytest.raises(RuntimeError):
+                torch.ones(2).sum().backward()
+        torch.zeros(1).log().mul(0)
+        assert watch.first is not None
+    assert dispatch.HOOKS.users == users

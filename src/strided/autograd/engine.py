@@ -23,7 +23,10 @@ from strided.kernels.map import build_map
 from strided.layout import Layout
 from strided.tensor import Spec, Tensor, empty, wrap
 
-BEFORE: list = []  # called with the tensors of each pass that accumulates: for those who watch training
+# For those who watch training. BEFORE: called with the tensors of each pass that accumulates; what it returns, unless None, is called when the pass is over.
+# LOOKS: called with (node, gradients it was given, gradients it gave) after each node, while what the node saved is still there.
+BEFORE: list = []
+LOOKS: list = []
 
 
 def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=None, accumulate=True) -> list | None:
@@ -32,9 +35,6 @@ def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=
     inputs None: every leaf that is reached accumulates into `.grad`. Otherwise only paths to `inputs` are followed, and with `accumulate` their `.grad`
     is added to; without it, their gradients are returned, None where nothing arrived.
     """
-    if BEFORE and accumulate:
-        for hook in BEFORE:
-            hook(tensors)
     roots = []
     for tensor, grad in zip(tensors, grads):
         edge = tensor if isinstance(tensor, tuple) else gradient_edge(tensor)
@@ -46,11 +46,15 @@ def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=
         this.restrict([_input_edge(x, accumulate) for x in inputs], accumulate)
     state, context = STATE, CONTEXT
     before = state.grad_enabled, state.run, context.phase
+    over = [hook(tensors) for hook in BEFORE] if BEFORE and accumulate else ()
     state.grad_enabled, state.run, context.phase = create_graph, this, "backward"
     try:
         this.loop(roots)
     finally:
         state.grad_enabled, state.run, context.phase = before
+        for done in over:
+            if done is not None:
+                done()
     return None if inputs is None else this.results()
 
 
@@ -119,6 +123,7 @@ class _Run:
 
     def loop(self, roots) -> None:
         uses, needed, buffers, captures, retain_graph = self.uses, self.needed, self.buffers, self.captures, self.retain_graph
+        plain = not LOOKS
         heap: list[tuple[int, Node]] = []  # ready nodes, the one made last first
         ready = None  # one more of them: while it is the only one, as in a chain, the heap is not needed
         for node, number, grad in roots:
@@ -155,7 +160,7 @@ class _Run:
             else:
                 node.needs = [edge is not None for edge in edges]
             grad = grads[0]
-            if grad is not None and len(grads) == 1 and node.hooks is None and not anomaly.enabled:  # `apply`, inline for the usual case
+            if grad is not None and len(grads) == 1 and node.hooks is None and plain and not anomaly.enabled:  # `apply`, inline for the usual case
                 results = node.apply(grad)
                 if type(results) is not tuple or len(results) != len(edges):
                     results = _counted(node, results)
@@ -224,6 +229,8 @@ class _Run:
                 results = _after(node, results, grads)
             if anomaly.enabled and anomaly.check_nan:
                 anomaly.check(node, results)
+            for look in LOOKS:
+                look(node, grads, results)
         if not self.retain_graph:
             node.release()
         return results
@@ -488,7 +495,7 @@ _one_plans = PlanCache()
 
 def _one(spec: Spec) -> Tensor:
     """A fresh 1 of the kind of a one-element tensor: the gradient of a result with respect to itself."""
-    if HOOKS.active or not spec.is_plain:
+    if HOOKS.listeners or not spec.is_plain:
         return empty(spec.shape, spec.dtype, spec.device).fill_(1)
     found = _one_plans.get(spec)
     if found is None:

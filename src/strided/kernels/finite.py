@@ -1,29 +1,56 @@
-"""`specials(dtype, address, count)`: whether a run of floats holds infinities or NaN, in one pass at the speed memory is read. No tensors, no layouts."""
+"""Whether runs of floats hold infinities or NaN, in one pass at the speed memory is read: `specials` of one, `Runs` of several. No tensors, no layouts."""
 from __future__ import annotations
 
 from array import array
 
 from . import jit
 from .loops import Body
+from .many import Many
 from .native import launch, pack_desc
 
 INFINITE, NAN = 1, 2  # bits of the answer
 BLOCK = 4096  # elements looked at before it is asked whether one of them was special
 _FIELDS = {"float32": (32, 0x7F800000), "float64": (64, 0x7FF0000000000000), "float16": (16, 0x7C00), "bfloat16": (16, 0x7F80)}
 _descriptors: dict[str, bytes] = {}
-_answer = array("q", [0])
+answer = array("q", [0])
+ANSWER = answer.buffer_info()[0]
 
 
 def specials(dtype: str, address: int, count: int) -> int:
     """0 where all are finite (or the format is not one of the four IEEE floats), else INFINITE | NAN as found."""
-    descriptor = _descriptors.get(dtype)
+    descriptor = _descriptors.get(dtype) or descriptor_of(dtype)
     if descriptor is None:
-        if dtype not in _FIELDS:
+        return 0
+    launch(descriptor, address, count, ANSWER)
+    return answer[0]
+
+
+def descriptor_of(dtype: str) -> bytes | None:
+    """The kernel for a format (None where it has no infinities or NaN to find): `launch(it, address, count, ANSWER)` leaves its answer in `answer[0]`."""
+    if dtype not in _FIELDS or dtype in _descriptors:
+        return _descriptors.get(dtype)
+    function = jit.compile_kernel(("specials", dtype), lambda: _text(*_FIELDS[dtype]))
+    return _descriptors.setdefault(dtype, pack_desc(function, 3))
+
+
+class Runs:
+    """The same of several runs, of (dtype, count) each, in one launch: `Runs(kinds).specials(addresses)` is what all hold together."""
+
+    def __init__(self, kinds):
+        pieces = []
+        self.answers = array("q", [0] * len(kinds))
+        for number, (dtype, count) in enumerate(kinds):
+            descriptor = descriptor_of(dtype)
+            if descriptor is not None:
+                pieces.append((descriptor, ((number, 0), (len(kinds), count), (len(kinds) + 1, 8 * number))))
+        self.ends = 0, self.answers.buffer_info()[0]
+        self.many = Many(pieces, len(kinds) + 2) if pieces else None
+
+    def specials(self, addresses) -> int:
+        if self.many is None:
             return 0
-        function = jit.compile_kernel(("specials", dtype), lambda: _text(*_FIELDS[dtype]))
-        descriptor = _descriptors[dtype] = pack_desc(function, 3)
-    launch(descriptor, address, count, _answer.buffer_info()[0])
-    return _answer[0]
+        self.many.launch((*addresses, *self.ends))
+        return INFINITE * any(a & INFINITE for a in self.answers) | NAN * any(a & NAN for a in self.answers) if any(self.answers) else 0
 
 
 def _text(bits: int, exponent: int) -> str:

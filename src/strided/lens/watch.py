@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from .. import dispatch
 from ..autograd import engine, no_grad
 from ..block_tensor import BlockTensor
-from ..kernels.finite import INFINITE, NAN, specials
+from ..kernels.finite import ANSWER, INFINITE, NAN, Runs, answer, descriptor_of, specials
+from ..kernels.native import launch, read_scalar
 from ..layout import broadcast_shapes
 from ..nn.module import Module
 from ..optim.optimizer import GLOBAL_STEP_POST, GLOBAL_STEP_PRE
@@ -24,8 +25,9 @@ from ..tensor import Tensor
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RELUS = {"relu", "relu_", "relu6", "threshold", "threshold_"}
 _OPTIMISERS = 32  # a run that makes one for each of many tasks is not searched for names each time
-_EVERY = 4  # calls of an activation between looks at it
+_EVERY, _OFTEN, _SELDOM = 4, 64, 32  # calls of an activation between looks at it: at first, until so many calls, then
 _MARKS, _MARKED_BYTES = 64, 64 << 20  # storages with infinities or NaN that are remembered
+_TRAILS = 1 << 14  # calls whose lines are remembered
 _DENSE_STEPS, _SPARSE = 20, 10  # gradient norms are taken at each of the first steps, then at every tenth
 
 
@@ -66,7 +68,7 @@ class Watch:
         self.loss_mark: Special | None = None
         self.bad_gradient: tuple[int, str, Special | None, int] | None = None  # step, parameter, origin, backward passes so far
         self.bad_parameter: tuple[int, str] | None = None
-        self.relus: dict[Place, list] = {}  # calls so far, looks, which units fired
+        self.relus: dict[tuple, list] = {}  # by (code, place in it): units, calls so far, looks, which units fired
         self.broadcasts: dict[Place, tuple] = {}
         self.optimisers: list[Any] = []  # weakly would lose those made in functions that returned: kept
         self.received: set[int] = set()  # ids of parameters that had a gradient at some step
@@ -74,6 +76,10 @@ class Watch:
         self.uncleared: Place | None = None
         self.pending: dict[int, Place | None] = {}  # optimisers that stepped: where a backward pass then began before their gradients were cleared, if one did
         self.thread = get_ident()
+        self.trail, self.trails = 0, {}  # what was called since the step began; for each such, the user's (code, place in it), or () for none
+        self.complete: dict[int, int] = {}  # how many parameters a group, by its id, had when each of them had received a gradient
+        self.flagged = False  # infinities or NaN were seen in a backward pass
+        self.runs: dict[int, tuple[tuple, Runs]] = {}  # of the gradients of each group's parameters, by the group's id
 
     # ---- listening ----
 
@@ -83,10 +89,12 @@ class Watch:
         self.handles = [(GLOBAL_STEP_PRE, "watch"), (GLOBAL_STEP_POST, "watch")]
         GLOBAL_STEP_PRE["watch"], GLOBAL_STEP_POST["watch"] = self._before_step, self._after_step
         engine.BEFORE.append(self._before_backward)
+        engine.LOOKS.append(self._after_node)
         return self
 
     def __exit__(self, *exc):
         engine.BEFORE.remove(self._before_backward)
+        engine.LOOKS.remove(self._after_node)
         for table, key in self.handles:
             del table[key]
         self.watching.__exit__(*exc)
@@ -98,25 +106,27 @@ class Watch:
             if result.spec.dtype.is_floating_point:
                 self._check(entry, args, result)
                 if result._tracked:
-                    if entry.name in _RELUS and result.ndim >= 2:
-                        self._activation(result)
-                    elif len(args) >= 2 and isinstance(args[0], Tensor) and isinstance(args[1], Tensor) and args[0].ndim != args[1].ndim:
-                        self._broadcast(entry, args[0], args[1])
+                    if entry.name in _RELUS:
+                        if result.spec.ndim >= 2:
+                            self._activation(result)
+                    elif len(args) >= 2 and (entry.pointwise or entry.name.endswith("loss")) and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
+                        if args[0].ndim != args[1].ndim:
+                            self._broadcast(entry, args[0], args[1])
         elif type(result) is tuple or type(result) is list:
             for t in result:
-                if isinstance(t, Tensor) and not isinstance(t, BlockTensor) and t.spec.dtype.is_floating_point:
+                if type(t) is Tensor and t.spec.dtype.is_floating_point:
                     self._check(entry, args, t)
 
     # ---- infinities and NaN ----
 
     def _check(self, entry, args, t: Tensor) -> None:
         spec = t.spec
-        found = 0 if spec.is_meta else specials(spec.dtype.name, t.ptr, spec.layout.span)  # what lies between a window's elements counts, too
+        found = _specials_of(t)
         node = t._node
         if node is not None and dispatch.CONTEXT.phase != "backward":
-            node.__dict__["_made_at"] = _user_frame()
+            node.__dict__["_made_at"] = self._frame_of(entry)
         if not found:
-            if id(t.mem) in self.marks and spec.nbytes == t.mem.nbytes:
+            if self.marks and id(t.mem) in self.marks and spec.nbytes == t.mem.nbytes:
                 del self.marks[id(t.mem)]  # written over
             return
         if self.first is not None and self.bad_loss is not None:
@@ -131,6 +141,50 @@ class Watch:
             if kind == NAN and self.first is None:
                 self.first = same
         self._mark(t.mem, same)
+
+    def _after_node(self, node, grads, results) -> None:
+        """A node of a backward pass gave `results`. (Its operators are not looked at one by one: that would cost more than they do.)"""
+        if get_ident() != self.thread:
+            return
+        for t in results:
+            if type(t) is not Tensor:
+                continue
+            found = _specials_of(t)
+            if not found:
+                if self.marks and id(t.mem) in self.marks:
+                    del self.marks[id(t.mem)]  # its memory was another's
+                continue
+            if self.first is not None and self.bad_loss is not None:
+                return
+            self.flagged = True
+            kind = NAN if found & NAN else INFINITE
+            inputs = [g for g in grads if g is not None] + [entry[0] for entry in node.saves or () if entry is not None and isinstance(entry[0], Tensor)]
+            marks = [self._mark_of(x) for x in inputs if not isinstance(x, BlockTensor) and x.spec.dtype.is_floating_point]
+            causes = [mark for mark in marks if mark is not None]
+            same = next((cause for cause in causes if cause.kind == kind), None)
+            if same is None:
+                same = Special(kind, node.name(), _place_of(node.__dict__.get("_made_at")), "backward", tuple(t.spec.shape), causes[0] if causes else None)
+                if kind == NAN and self.first is None:
+                    self.first = same
+            self._mark(t.mem, same)
+
+    def _frame_of(self, entry) -> tuple | None:
+        """(code, place in it) of the user's line that called an operator.
+
+        The way from an operator inside a module up to that line is long, and the same at each step: it is remembered by what was called since the step
+        began and by the place of this call in the module.
+        """
+        frame = sys._getframe(6)  # who called the operator's public form, which is behind _check, _see, _watched_call and hooked_call
+        code, place = frame.f_code, frame.f_lasti
+        self.trail = key = hash((self.trail, entry, id(code), place))
+        if not (_ours.get(id(code)) or _judged(code))[0]:
+            return code, place
+        found = self.trails.get(key)
+        if found is None:
+            if len(self.trails) >= _TRAILS:
+                self.trails.clear()
+            found = self.trails[key] = _outwards(frame) or ()
+        return found or None
 
     def _mark_of(self, x: Tensor) -> Special | None:
         """What is known of specials in an input; one that no operator was seen to make came with the data."""
@@ -154,9 +208,10 @@ class Watch:
 
     # ---- losses and gradients ----
 
-    def _before_backward(self, tensors) -> None:
+    def _before_backward(self, tensors):
+        """Looks at the loss. Operators go straight through until the pass is over: nodes are looked at instead."""
         if get_ident() != self.thread:
-            return
+            return None
         if self.pending and self.uncleared is None and self.steps <= _DENSE_STEPS:
             place = user_place()
             with no_grad(), _quiet():
@@ -167,14 +222,16 @@ class Watch:
                         else:
                             del self.pending[id(optimiser)]
         self.backwards += 1
+        self.trail = 0
         for t in tensors:
             if isinstance(t, Tensor) and t.numel() == 1 and not t.is_meta and t.dtype.is_floating_point:
-                with no_grad(), _quiet():
-                    value = float(t.detach())
+                value = float(read_scalar(t.spec.dtype.code, t.ptr)) if t.spec.dtype.code >= 0 else _value(t)
                 self.losses.append((self.backwards, value))
                 if not math.isfinite(value) and self.bad_loss is None:
                     self.bad_loss = self.backwards, value
                     self.loss_mark = self._mark_of(t)
+        dispatch.HOOKS.release()
+        return dispatch.HOOKS.acquire
 
     def groups(self):
         return [group for optimiser in self.optimisers for group in optimiser.param_groups]
@@ -182,7 +239,7 @@ class Watch:
     def _before_step(self, optimiser, args, kwargs) -> None:
         if get_ident() != self.thread:
             return
-        if all(optimiser is not known for known in self.optimisers) and len(self.optimisers) < _OPTIMISERS:
+        if all(optimiser is not known for known in reversed(self.optimisers)) and len(self.optimisers) < _OPTIMISERS:
             self.optimisers.append(optimiser)
             self.name_parameters()
         self.steps += 1
@@ -191,16 +248,25 @@ class Watch:
             self.uncleared = place
         look = self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0
         total = 0.0
+        for group in optimiser.param_groups:
+            if self.complete.get(id(group)) != len(group["params"]):
+                self._receive(group)
+        if not (look or self.flagged):
+            return
+        self.flagged = False
         with no_grad(), _quiet():
             for group in optimiser.param_groups:
-                for p in group["params"]:
-                    if p.grad is None:
-                        continue
-                    self.received.add(id(p))
-                    if self.bad_gradient is None and specials(p.grad.dtype.name, p.grad.data_ptr(), p.grad.spec.layout.span):
-                        held = self.marks.get(id(p.grad.mem))
-                        self.bad_gradient = self.steps, self.name(p), held[1] if held else self.first, self.backwards
-                    if look and p.dtype.is_floating_point:
+                moved = [p for p in group["params"] if p.grad is not None]
+                if self.bad_gradient is None and self._any_special(group, [p.grad for p in moved]):
+                    for p in moved:
+                        if specials(p.grad.dtype.name, p.grad.ptr, p.grad.spec.layout.span):
+                            held = self.marks.get(id(p.grad.mem))
+                            self.bad_gradient = self.steps, self.name(p), held[1] if held else self.first, self.backwards
+                            break
+                if not look:
+                    continue
+                for p in moved:
+                    if p.dtype.is_floating_point:
                         norm = float(p.grad.float().norm())
                         total += norm * norm if math.isfinite(norm) else 0.0
                         self.norms.setdefault(self.name(p), []).append((self.steps, norm))
@@ -208,6 +274,23 @@ class Watch:
                             self.rms.setdefault(self.name(p), []).append(norm / math.sqrt(max(p.numel(), 1)))
         if look:
             self.totals.append((self.steps, math.sqrt(total)))
+
+    def _receive(self, group) -> None:
+        """Notes which parameters have a gradient. Once all had one, nothing is asked any more unless parameters are added."""
+        params = group["params"]
+        self.received.update(id(p) for p in params if p.grad is not None)
+        if all(id(p) in self.received for p in params):
+            self.complete[id(group)] = len(params)
+
+    def _any_special(self, group, grads) -> int:
+        """What the gradients hold together, in one launch."""
+        if not grads or any(g.is_meta or isinstance(g, BlockTensor) for g in grads):
+            return 0
+        specs = [g.spec for g in grads]
+        held = self.runs.get(id(group))
+        if held is None or held[0] != specs:
+            held = self.runs[id(group)] = specs, Runs([(spec.dtype.name, spec.layout.span) for spec in specs])
+        return held[1].specials([g.ptr for g in grads])
 
     def _after_step(self, optimiser, args, kwargs) -> None:
         self.pending[id(optimiser)] = None
@@ -233,7 +316,7 @@ class Watch:
     def _broadcast(self, entry, a: Tensor, b: Tensor) -> None:
         """[n, 1] beside [n]: both grow to [n, n], which in a loss compares everything with everything."""
         n = a.numel()
-        if n <= 1 or n != b.numel() or not (entry.pointwise or entry.name.endswith("loss")):
+        if n <= 1 or n != b.numel():
             return
         try:
             full = broadcast_shapes(a.shape, b.shape)
@@ -248,7 +331,7 @@ class Watch:
                 self.broadcasts.setdefault(place, (entry.name, list(a.shape), list(b.shape), list(full)))
 
     def _activation(self, result: Tensor) -> None:
-        place = user_place()
+        place = result._node.__dict__.get("_made_at") or _outwards(sys._getframe(2))
         if place is None:
             return
         unit = 1 if result.ndim in (4, 5) else result.ndim - 1
@@ -259,12 +342,33 @@ class Watch:
             held = [key, 0, 0, None]
             state.append(held)
         held[1] += 1
-        if held[1] % _EVERY and held[1] > _EVERY:
+        if held[1] > _EVERY and held[1] % (_EVERY if held[1] < _OFTEN else _SELDOM):
             return
         with no_grad():
             fired = (result.detach() > 0).any(tuple(d for d in range(result.ndim) if d != unit))
             held[3] = fired if held[3] is None else held[3] | fired
         held[2] += 1
+
+
+def _specials_of(t: Tensor) -> int:
+    """INFINITE | NAN as the elements hold them; what lies between a window's elements counts, too."""
+    spec = t.spec
+    facts = _kinds.get(spec)
+    if facts is None:
+        desc = None if spec.is_meta or not spec.dtype.is_floating_point else descriptor_of(spec.dtype.name)
+        facts = _kinds.put(spec, (desc, spec.layout.span))
+    if facts[0] is None:
+        return 0
+    launch(facts[0], t.ptr, facts[1], ANSWER)
+    return answer[0]
+
+
+_kinds = dispatch.PlanCache()
+
+
+def _value(t: Tensor) -> float:
+    with no_grad(), _quiet():
+        return float(t.detach())
 
 
 class _quiet:
@@ -277,18 +381,19 @@ class _quiet:
         dispatch.CONTEXT.depth -= 1
 
 
-_ours: dict[Any, bool] = {}  # code objects met, and whether they are this package's
+_ours: dict[int, tuple[bool, Any]] = {}  # by the id of a code object (its hash would go through all of it): whether it is this package's, and itself, to keep it
 
 
-def _user_frame() -> tuple | None:
-    """(code, place in it) of the innermost frame that is not this package's: cheap to take, `Place` is made of it when needed."""
-    frame: FrameType | None = sys._getframe(3)
+def _judged(code) -> tuple[bool, Any]:
+    known = _ours[id(code)] = code.co_filename.startswith((_PACKAGE, "<frozen")), code
+    return known
+
+
+def _outwards(frame: FrameType | None) -> tuple | None:
+    """(code, place in it) of the first frame from here outwards that is not this package's: cheap to take, `Place` is made of it when needed."""
     while frame is not None:
         code = frame.f_code
-        ours = _ours.get(code)
-        if ours is None:
-            ours = _ours[code] = code.co_filename.startswith((_PACKAGE, "<frozen"))
-        if not ours:
+        if not (_ours.get(id(code)) or _judged(code))[0]:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
@@ -304,7 +409,7 @@ def _place_of(found: tuple | None) -> Place | None:
 
 def user_place() -> Place | None:
     """The innermost line that is not this package's."""
-    return _place_of(_user_frame())
+    return _place_of(_outwards(sys._getframe(2)))
 
 
 def _backward_place() -> tuple[Place | None, str]:

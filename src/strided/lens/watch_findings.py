@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..autograd import no_grad
 from ..kernels.finite import NAN
-from .watch import Special, Watch, outermost
+from .watch import Special, Watch, _place_of, outermost
 
 _VANISHED, _FAR = 1e-8, 1e5  # root mean square of a layer's gradient that counts as none, where another layer's is so many times as large
 _EXPLODED, _ENORMOUS = 1e3, 1e6  # growth of the whole gradient's norm; a norm to begin with
@@ -176,6 +176,6 @@ def _dead(watch: Watch) -> list[Finding]:
             with no_grad():
                 dead = units - int(fired.sum())
             if dead > units / 2:
-                text = f"{dead} of {units} units behind the ReLU of {place} fired for no input in {looks} looks."
+                text = f"{dead} of {units} units behind the ReLU of {_place_of(place)} fired for no input in {looks} looks."
                 found.append(Finding("dead units", text, "Lower the learning rate, check the bias and the scale of the inputs, or use leaky_relu or gelu."))
     return found
