@@ -1,4 +1,4 @@
-"""Maps of a product's result run inside the product, block by block: values and gradients are the eager ones, and the report says what was saved."""
+"""What becomes one kernel: maps of a product's result inside the product, copies inside their neighbours. Values and gradients are the eager ones, and the report says what was saved."""
 import numpy as np
 import pytest
 
@@ -145,3 +145,68 @@ def test_an_epilogue_needs_rows():
         epilogue.build_epilogue((E.param(0),), [(f32, whole)], [(f32, Layout.of((8, 40), (1, 8)))])
     batches = Layout.contiguous((3, 32, 32))
     assert epilogue.rows_of(matmul.build_matmul((f32, batches), (f32, batches), (f32, batches), result_bytes=3 * 4096)) is None
+
+
+# ---- copies, and chains that public models are made of ----------------------------------------------------------------------------
+
+HEADS, LENGTH, WIDTH = 4, 24, 32
+COS, SIN = (torch.linspace(-1, 1, LENGTH * WIDTH // 2).view(LENGTH, WIDTH // 2) * n for n in (1, 2))
+
+
+def halves(x):
+    a, b = x[..., : WIDTH // 2], x[..., WIDTH // 2 :]
+    return torch.cat((a * COS - b * SIN, b * COS + a * SIN), -1)
+
+
+def pairs(x):
+    a, b = x[..., 0::2], x[..., 1::2]
+    return torch.stack((a * COS - b * SIN, b * COS + a * SIN), -1).flatten(-2)
+
+
+def turned(x):
+    a, b = x.chunk(2, -1)
+    return x * torch.cat((COS, COS), -1) + torch.cat((-b, a), -1) * torch.cat((SIN, SIN), -1)
+
+
+def heads(x):
+    return (x.transpose(1, 2) * 2).contiguous() + 1
+
+
+def written_into_a_window(x):
+    out = torch.zeros(2, HEADS, LENGTH, 2 * WIDTH)
+    out[..., WIDTH:] = x.exp()
+    return out * 2
+
+
+def rms(x):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * COS.view(-1)[:WIDTH]
+
+
+@pytest.mark.parametrize("function, kernels", [(halves, 2), (pairs, 2), (heads, 1), (rms, 1), (turned, 7), (written_into_a_window, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_copies_are_part_of_their_neighbours(function, kernels, dtype):
+    x = torch.linspace(-3, 3, 2 * HEADS * LENGTH * WIDTH).view(2, HEADS, LENGTH, WIDTH).to(dtype)
+    run = torch.compile(function)
+    for _ in range(3):
+        torch.testing.assert_close(run(x), function(x), rtol=1e-2 if dtype is torch.bfloat16 else 1e-6, atol=1e-6)
+        x = x + 1
+    (kind,) = run.report()["kinds"]
+    if dtype is torch.float32:
+        assert kind["forward"]["kernels"] == kernels
+    x = x[:1].clone().requires_grad_()
+    y = x.detach().clone().requires_grad_()
+    run = torch.compile(function)
+    if function is not written_into_a_window:
+        for _ in range(3):
+            x.grad = y.grad = None
+            run(x).square().sum().backward()
+            function(y).square().sum().backward()
+            torch.testing.assert_close(x.grad, y.grad, rtol=2e-2 if dtype is torch.bfloat16 else 1e-5, atol=1e-2 if dtype is torch.bfloat16 else 1e-5)
+
+
+def test_copies_of_what_is_no_number():
+    mask, index = torch.tensor([[True, False] * 8] * 4), torch.arange(64).view(4, 16)
+    for function in (lambda: torch.cat((mask[:, 8:], ~mask[:, :8]), 1), lambda: torch.cat((index[:, 8:] * 3, index[:, :8]), 1) + 1, lambda: index.view(torch.float64).clone().view(torch.int64) + 1):
+        run = torch.compile(function)
+        for _ in range(2):
+            assert torch.equal(run(), function())

@@ -13,7 +13,7 @@ from ..kernels import epilogue
 from ..kernels import expr as E
 from ..kernels.fold import plan_fold
 from ..kernels.map import build_map
-from ..kernels.recipes import Recipe
+from ..kernels.recipes import Copied, Recipe
 from ..layout import Layout
 from ..ops.elementwise import _substitute_params as substitute_params
 from .program import Step, names
@@ -33,6 +33,12 @@ class Operand(NamedTuple):
         return type(self.place) is tuple
 
 
+class Bits(NamedTuple):
+    """The kind of a copy's operands until it is joined to something that says what they are."""
+
+    itemsize: int
+
+
 class Kernel(NamedTuple):
     """A step that is a map (dims None) or a fold. Expressions read `ins` as their params and do all conversions themselves."""
 
@@ -46,6 +52,25 @@ class Kernel(NamedTuple):
     @property
     def shape(self):
         return next((o.layout.shape for o in self.ins if o.in_memory), self.outs[0].layout.shape) if self.dims is not None else self.outs[0].layout.shape
+
+
+def _decode_copy(step: Step, recipe: Copied) -> Kernel | None:
+    """A copy as the map of x to x, where both sides run along the same dimension; copies that turn have better kernels of their own."""
+    runs = [d for d, (size, to, source) in enumerate(zip(recipe.target.shape, recipe.target.strides, recipe.source.strides)) if size > 7 and 0 < to <= 2 and 0 < source <= 2]
+    if not runs or not all(type(slot) is tuple for slot in step.slots):
+        return None
+    kind = Bits(recipe.itemsize)
+    target, source = Operand(step.slots[0], kind, recipe.target), Operand(step.slots[1], kind, recipe.source)
+    return Kernel((E.param(0),), (target,), (source,), None, (step.line,))
+
+
+def _typed(kernel: Kernel, kind) -> Kernel | None:
+    """A copy of elements of the kind, and every other kernel as it is; None where nothing says what a copy's elements are."""
+    if type(kernel.outs[0].kind) is not Bits:
+        return kernel
+    if type(kind) is Bits or kind.itemsize != kernel.outs[0].kind.itemsize:
+        return None
+    return kernel._replace(outs=(kernel.outs[0]._replace(kind=kind),), ins=(kernel.ins[0]._replace(kind=kind),))
 
 
 class Product(NamedTuple):
@@ -66,9 +91,11 @@ class Product(NamedTuple):
         return self.slots[0] if self.after is None else self.after.outs[0].place
 
 
-def decode(step: Step, recipes: dict[bytes, Recipe]) -> Kernel | None:
+def decode(step: Step, recipes: dict[bytes, Recipe | Copied]) -> Kernel | None:
     """The step as a kernel of known expressions, or None."""
     recipe = recipes.get(step.what) if type(step.what) is bytes else None
+    if type(recipe) is Copied:
+        return _decode_copy(step, recipe)
     if recipe is None or any(kind[0].is_complex for kind in (*recipe.outs, *recipe.ins) if type(kind[0]) is not str):
         return None
     slots = list(step.slots)
@@ -205,8 +232,15 @@ def _writes(step, regions: set) -> bool:
 
 def join(producer: Kernel, consumer: Kernel) -> Kernel | None:
     """The consumer computing the producer's result itself, or None where that is not possible or would not pay."""
+    region = producer.outs[0].place[0]
+    inner = [i for i, o in enumerate(consumer.ins) if o.in_memory and o.place[0] == region]
+    if not inner:  # another part of the same memory
+        return None
+    typed = _typed(producer, consumer.ins[inner[0]].kind), _typed(consumer, producer.outs[0].kind)
+    if typed[0] is None or typed[1] is None:
+        return None
+    producer, consumer = typed
     out = producer.outs[0]
-    inner = [i for i, o in enumerate(consumer.ins) if o.in_memory and o.place[0] == out.place[0]]
     if any(consumer.ins[i].place != out.place or consumer.ins[i].kind is not out.kind for i in inner):
         return None
     if producer.dims is None:
@@ -241,7 +275,7 @@ def join(producer: Kernel, consumer: Kernel) -> Kernel | None:
 
 def join_product(product: Product, consumer: Kernel) -> Product | None:
     """The product with the map `consumer` of its last result as its epilogue, or None where that is not possible."""
-    if consumer.dims is not None or len(consumer.outs) != 1 or consumer.outs[0].place[0] in {slot[0] for slot in product.slots[1:] if type(slot) is tuple}:
+    if type(consumer.outs[0].kind) is Bits or consumer.dims is not None or len(consumer.outs) != 1 or consumer.outs[0].place[0] in {slot[0] for slot in product.slots[1:] if type(slot) is tuple}:
         return None
     place, whole = product.out, Layout.contiguous(product.shape)
     if product.after is not None:

@@ -12,6 +12,7 @@ from . import jit, native, turn
 from .loops import Body, walk_table
 from .lower import Lowering, Value
 from .map import STREAM
+from .recipes import note_copy
 
 PUTS = ("set", "add", "mul", "amin", "amax")
 ROW_BYTES = 32  # rows at least this long are moved as a run, shorter ones element by element
@@ -369,6 +370,10 @@ def build_copy(itemsize: int, shape, target, source, *, result_bytes=0) -> bytes
 
     Runs are moved whole; where target and source run along different dimensions, square tiles are moved.
     """
+    return note_copy(_copy_plan(itemsize, shape, target, source, result_bytes), itemsize, shape, target, source)
+
+
+def _copy_plan(itemsize: int, shape, target, source, result_bytes) -> bytes:
     order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (-target[d], -source[d]))
     shape, walks = collapse([shape[d] for d in order], [target[d] * itemsize for d in order], [source[d] * itemsize for d in order])
     shape, (to, source) = list(shape) or [1], (list(w) or [itemsize] for w in walks)

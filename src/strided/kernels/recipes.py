@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-RECIPES: dict[bytes, Recipe] = {}
+from ..layout import Layout
+
+RECIPES: dict[bytes, Recipe | Copied] = {}
 KEEP = [False]
 UNREPEATABLE: list[str] = []  # what was done meanwhile that a replay would leave out
 
@@ -19,6 +21,21 @@ class Recipe(NamedTuple):
     ins: tuple
     compute: Any
     dims: tuple | None
+
+
+class Copied(NamedTuple):
+    """The recipe of a copy: elements of so many bytes, whatever they are, and the layouts of target and source over one shape."""
+
+    itemsize: int
+    target: Layout
+    source: Layout
+
+
+def note_copy(descriptor: bytes, itemsize: int, shape, target, source) -> bytes:
+    """Remembers a copy if anybody wants it; strides in elements. Returns the descriptor."""
+    if KEEP[0]:
+        RECIPES[descriptor] = Copied(itemsize, Layout.of(tuple(shape), tuple(target)), Layout.of(tuple(shape), tuple(source)))
+    return descriptor
 
 
 def note(descriptor: bytes, exprs, outs, ins, compute=None, dims=None) -> bytes:
