@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 from .. import dtypes
-from ..autograd import backward, no_grad, record, tracking
+from ..autograd import backward, check_inplace, no_grad, record, tracking
 from ..dispatch import PlanCache, run
+from ..errors import c_name
 from ..kernels.scan import build_scan
 from ..layout import Layout, wrap_dim
 from ..tensor import Spec
 from . import host
 from .folding import accumulation_dtype, check_dtype, conjugates, plain
 from .return_types import TYPES
-from .table import TABLE, operator
+from .table import TABLE, adopt, operator
 
 _plans = PlanCache()
 
@@ -30,7 +31,7 @@ def _scan(input, dim, dtype, op):
     return run(plan[0], plan[1], input.ptr)
 
 
-@operator("cumsum", inplace=True, out=True, flops=lambda args, kwargs, result: result.numel())
+@operator("cumsum", out=True, flops=lambda args, kwargs, result: result.numel())
 def cumsum(input, dim, *, dtype=None):
     """The running sum along `dim`; integers and bool give int64 unless `dtype` says otherwise."""
     dim = wrap_dim(dim, input.ndim)
@@ -59,7 +60,7 @@ def _reversed(x, dim, scan):
     return flip(scan(flip(x, (dim,)), dim), (dim,))
 
 
-@operator("cumprod", inplace=True, out=True, flops=lambda args, kwargs, result: result.numel())
+@operator("cumprod", out=True, flops=lambda args, kwargs, result: result.numel())
 def cumprod(input, dim, *, dtype=None):
     """The running product along `dim`."""
     dim = wrap_dim(dim, input.ndim)
@@ -89,6 +90,25 @@ def CumprodBackward0(node, g):
     return (cat(columns, dim),)
 
 
+def _in_place(name, scan):
+    """In place the total is run in the tensor's own dtype: integers stay what they are, bool has none."""
+
+    def into(input, dim, *, dtype=None):
+        check_inplace(input)
+        if dtype is not None and dtype is not input.dtype:
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {c_name(input.dtype)} and output tensor dtype {c_name(dtype)} should match")
+        if input.dtype is not dtypes.bool_:
+            return adopt(input, scan(input, dim, dtype=input.dtype), name)
+        wrap_dim(dim, input.ndim)
+        if input.ndim and input.numel():
+            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool': {name} without the underscore counts in int64")
+        return input
+
+    into.__doc__ = f"In-place form of `{name}`."
+    return operator(f"{name}_", function=False, flops=TABLE[name].flops)(into)
+
+
+cumsum_, cumprod_ = _in_place("cumsum", cumsum), _in_place("cumprod", cumprod)
 
 
 def _cum_extreme(name, largest):
@@ -198,5 +218,3 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         low, high = TABLE["narrow"].call(x, dim, 0, size - 1), TABLE["narrow"].call(x, dim, 1, size - 1)
         x = TABLE["logical_xor"].call(high, low) if x.dtype is dtypes.bool_ else high - low
     return x
-
-
