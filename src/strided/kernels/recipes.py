@@ -32,8 +32,8 @@ class Copied(NamedTuple):
 
 
 def note_copy(descriptor: bytes, itemsize: int, shape, target, source) -> bytes:
-    """Remembers a copy if anybody wants it; strides in elements. Returns the descriptor."""
-    if KEEP[0]:
+    """Remembers a copy if anybody wants it; strides in elements, and none of them backwards, which no layout has. Returns the descriptor."""
+    if KEEP[0] and min((*target, *source), default=0) >= 0:
         RECIPES[descriptor] = Copied(itemsize, Layout.of(tuple(shape), tuple(target)), Layout.of(tuple(shape), tuple(source)))
     return descriptor
 
