@@ -30,6 +30,8 @@ def test_nothing_is_asked_of_empty_operands():
         assert function(none, 0).shape == (3, 0) and function(none, torch.zeros(1, dtype=torch.int32)).dtype == torch.int32
     assert torch.div(none, 0, rounding_mode="trunc").shape == (3, 0)
     assert torch.softmax(none, 0).dtype == torch.log_softmax(none, 1).dtype == torch.int32
+    flags = torch.ones(0, dtype=torch.bool)
+    assert flags.cumsum_(0) is flags and flags.cumprod_(0).dtype == torch.bool
     assert torch.cummax(none, 7).values.shape == torch.cummin(none, 7).indices.shape == (3, 0)
     with pytest.raises(IndexError):
         torch.softmax(none, 5)
@@ -56,6 +58,7 @@ def test_numbers_that_do_not_fit():
     x = torch.tensor([0, 1, 255], dtype=torch.uint8)
     assert torch.isin(x, -(2**63)).tolist() == [True, False, False] and torch.isin(x, -1).tolist() == [False, False, True]
     assert torch.isin(torch.tensor([0.1]), 0.1).tolist() == [True] and torch.isin(257, x).item() is True
+    assert torch.isin(torch.tensor([-float("inf"), 1.0], dtype=torch.float16), -(2**63)).tolist() == [True, False]
     real = torch.ones(2)
     for fill in (lambda: real.index_fill_(0, torch.tensor([0]), 1j), lambda: real.index_fill(0, torch.tensor([0]), torch.tensor(1j))):
         with pytest.raises(RuntimeError, match="Converting complex Scalar to non-complex type"):
@@ -82,3 +85,18 @@ def test_out_of_elementwise_operators_may_not_be_expanded():
         with pytest.raises(RuntimeError, match="single memory location"):
             call()
     assert torch.sum(torch.ones(1, 2), 1, out=out).tolist() == [2.0]  # which takes a layout of its own
+
+
+def test_running_totals_in_place_keep_their_dtype():
+    x = torch.tensor([100, 100], dtype=torch.int8)
+    assert x.cumsum_(0).tolist() == [100, -56] and x.dtype == torch.int8
+    with pytest.raises(RuntimeError, match="Bad in-place call: input tensor dtype signed char and output tensor dtype float should match"):
+        x.cumprod_(0, dtype=torch.float32)
+    flags = torch.ones(2, dtype=torch.bool)
+    with pytest.raises(NotImplementedError, match="\"cumsum_out_cpu\" not implemented for 'Bool'"):
+        flags.cumsum_(0)
+    with pytest.raises(IndexError):
+        flags.cumsum_(5)
+    y = torch.tensor([1.0, 2.0], requires_grad=True)
+    (y * 2).cumsum_(0).sum().backward()
+    assert y.grad.tolist() == [4.0, 2.0]

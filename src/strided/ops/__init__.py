@@ -6,6 +6,7 @@ from ..refused import missing as _missing
 from . import (
     activation,
     attention,
+    choices,
     complexlike,
     composite,
     convolution,
@@ -29,8 +30,10 @@ from . import (
     odds,
     packed,
     pointwise,
+    pointwise_options,
     polynomials,
     pooling,
+    python_operators,
     quantize,
     random,
     real_only,

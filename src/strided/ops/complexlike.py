@@ -13,7 +13,8 @@ from ..dispatch import CONTEXT, HOOKS
 from ..kernels import expr as E
 from ..layout import Layout
 from ..tensor import Spec, Tensor
-from .elementwise import Pointwise, pointwise, with_flops
+from .eager import pointwise
+from .elementwise import Pointwise, with_flops
 from .table import TABLE, operator
 from .views import check_tensor, hooked, hot_operator, remember, window
 

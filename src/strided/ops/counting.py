@@ -113,8 +113,8 @@ _up_to = range
 
 
 def _number(value, dtype):
-    """A 0-d tensor of a number; an integer wraps where `dtype` is too narrow for it."""
-    return scalar_tensor(value, dtype=dtype) if dtype.is_floating_point else TABLE["to"].call(scalar_tensor(value, dtype=dtypes.int64), dtype)
+    """A 0-d tensor of a number, converted as a tensor is: where `dtype` is too narrow integers wrap, and floats end at infinity."""
+    return TABLE["to"].call(scalar_tensor(value, dtype=dtypes.float64 if isinstance(value, float) else dtypes.int64), dtype)
 
 
 @operator("isin", method=False, out=True, names={"element": "elements", "test_element": "test_elements"})

@@ -10,7 +10,8 @@ from ..kernels import expr as E
 from ..kernels import gamma as G
 from ..tensor import Tensor
 from . import host
-from .elementwise import Pointwise, fit, pointwise
+from .eager import pointwise
+from .elementwise import Pointwise, fit
 from .hostwise import common_float, hostwise
 from .table import TABLE, operator
 

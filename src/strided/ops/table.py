@@ -177,18 +177,18 @@ def adopt(x: Tensor, result: Tensor, name: str) -> Tensor:
 
 
 def assign(destination: Tensor, source: Tensor) -> None:
-    """Copies values, broadcast and cast, without recording. Replaced by elementwise.py, which has the kernels."""
-    raise AssertionError("elementwise.py is not loaded")
+    """Copies values, broadcast and cast, without recording. Replaced by copying.py, which has the kernels."""
+    raise AssertionError("copying.py is not loaded")
 
 
 def self_copy(x: Tensor, dtype: Any = None, layout: Any = None) -> Tensor:
-    """A fresh tensor of x's values, not recorded. Replaced by elementwise.py."""
-    raise AssertionError("elementwise.py is not loaded")
+    """A fresh tensor of x's values, not recorded. Replaced by copying.py."""
+    raise AssertionError("copying.py is not loaded")
 
 
 def check_overlap(x: Tensor) -> None:
-    """Raises where several elements of x share a place. Replaced by elementwise.py."""
-    raise AssertionError("elementwise.py is not loaded")
+    """Raises where several elements of x share a place. Replaced by copying.py."""
+    raise AssertionError("copying.py is not loaded")
 
 
 def write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
