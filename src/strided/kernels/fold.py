@@ -164,7 +164,7 @@ class _Geometry:
         modes = self.modes(inner_walks)
         constant = tuple(not any(w) for w in self.folded_walks)
         names = tuple(d.name for d, _ in self.outs), tuple(k if d == "param" else d.name for d, k in self.ins)
-        default = dtypes.get_default_dtype().name
+        default = dtypes.get_default_dtype().compute.name
         alone = sum(self.per_element) == 1 and self.per_element[0] and modes[0] == "run" and not (self.across or multi) and pieces == 1 and kept
         stream = ""
         if alone and result_bytes >= STREAM and not any(w % 64 for w in kept_walks[0]):  # a fresh result begins at a cache line; its rows must, too
