@@ -14,8 +14,8 @@ DTYPES = frozenset(TYPES) - DROPPED.keys()
 THREAD_GRAIN = 1 << 19  # multiply-adds a part should have at least: some microseconds, what waking a thread costs
 READ_GRAIN = 1 << 16  # the same where reading the matrix is the cost, in elements
 SHARES = 4  # parts a thread where the work is large
-FEW = {"dot": 32, "axpy": 3}  # up to so many rows (or columns) of C the other operand is read in place instead of packed, by what is contiguous in it,
-MANY = 4096  # from so many elements of it
+MANY = 4096  # elements of a matrix from which a few rows read it in place instead of packing it (`_few`)
+LARGE = 8 << 20  # bytes of a matrix that stands in no cache that is near
 PACKED = 1 << 21  # elements of the packed rows, which each part holds whole, at most
 THIN = range(14, 129)  # rows of C whose sums are lanes, where the other operand is contiguous along k
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
@@ -46,7 +46,7 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
     form = "dot" if problem.rsb == 1 else "axpy" if problem.csb == 1 else None
     if form == "dot" and problem.m in THIN and problem.thin(kind):
         address, parts, words = _thin(kind, problem, threads)
-    elif form is not None and (problem.m == 1 or problem.m <= FEW[form] and problem.n * problem.k >= MANY):
+    elif form is not None and (problem.m == 1 or problem.m <= _few(form, kind, problem) and problem.n * problem.k >= MANY):
         address, parts, words = _gemv(kind, form, problem, threads)
     else:
         if problem.swapped:
@@ -135,6 +135,14 @@ def tile_for(accumulator: str) -> Tile:
 
 def _compiled(*key, text):
     return jit.compile_kernel(("matmul", *(repr(k) for k in key)), text)
+
+
+def _few(form, kind, p):
+    """Up to how many rows of C the other operand is read in place, by what is contiguous in it: packing is soon repaid along n, the later the further away the memory is."""
+    if form == "dot":
+        return 32
+    memory = TYPES[kind.b][0]
+    return 16 if p.n * p.k * SIZES[memory] >= LARGE else 3 if memory == kind.acc else 6
 
 
 def _gemv(kind, form, p, threads):
