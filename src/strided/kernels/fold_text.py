@@ -248,9 +248,11 @@ class Along(Writer):
                     total.set(acc.enter(low, acc.total, total.get(), Value(value, acc.block)))
 
         access, mark = b.parallel()
-        if ahead:  # a costly sweep leaves memory idle: the next row is fetched now, not while this one is written
+        # A costly sweep leaves memory idle: the next row is fetched now, not while this one is written. So does a search at a row's end.
+        ahead = ahead or bool(found)
+        if ahead:
             read = {self.place[n.data] for n in E.topological(arguments, env) if n.op == "param"}
-            self.far = {k: self._ahead(k) for k in read if self.kind.modes[k] == "run" and MEMORY[self.dtypes[k]] in ("float", "double", "i16")}
+            self.far = {k: AHEAD if found else self._ahead(k) for k in read if self.kind.modes[k] == "run" and MEMORY[self.dtypes[k]] in ("float", "double", "i16")}
 
         def body(i, offsets, first):
             inner = self._inputs(arguments, env, i, offsets, first, access, self.far if ahead else None)
@@ -282,13 +284,13 @@ class Along(Writer):
         b, low = self.b, self.low
         start, first, offsets = found.start.get(), found.first.get(), [cell.get() for cell in found.offsets]
         n = self.span[1]
-        lowest = b.cell("i64", str(2**62))
-        with b.loop(start, b.min(b.add(start, BLOCK), n)) as i:
-            inner = self._inputs(acc.node.args, env, i, offsets if self.kind.multi else None, first)
+        lowest = b.cell("i32", str(BLOCK))  # half as wide as positions: twice as many at a time
+        with b.loop(0, b.min(BLOCK, b.sub(n, start))) as j:
+            inner = self._inputs(acc.node.args, env, b.add(start, j), offsets if self.kind.multi else None, first)
             value = low.convert(low.emit(acc.node.args[0], inner), acc.total).text
-            at = b.select(acc.equals(low, best, value), i, 2**62)
-            lowest.set(b.min(lowest.get(), at))
-        return b.add(first, lowest.get())
+            at = b.select(acc.equals(low, best, value), b(f"trunc i64 {j} to i32"), BLOCK, "i32")
+            lowest.set(b.select(b(f"icmp slt i32 {at}, {lowest.get()}"), at, lowest.get(), "i32"))
+        return b.add(b.add(first, start), b(f"zext i32 {lowest.get()} to i64"))
 
     def _elements(self, outputs, env, cached):
         b, low = self.b, self.low
