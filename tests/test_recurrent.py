@@ -1,10 +1,10 @@
-"""The LSTM layer as one operator: values by its own definition step by step, gradients by differences, both directions, second derivatives."""
+"""Layers of recurrent networks as one operator each: values by its own definition step by step, gradients by differences, both directions, second derivatives."""
 
 import pytest
 
 import strided as torch
 from strided import nn
-from strided.ops.recurrent import lstm_layer
+from strided.ops.recurrent import gru_layer, lstm_layer, rnn_layer
 
 
 def by_steps(x_gates, h, c, weight, reverse):
@@ -63,3 +63,71 @@ def test_the_module_takes_it_and_packed_sequences_agree(arguments):
     again, _ = nn.utils.rnn.pad_packed_sequence(by_cells, batch_first=arguments.get("batch_first", False))
     assert torch.allclose(out, again)
     assert all(torch.allclose(a, b) for a, b in zip(states, others))
+
+
+def operands_of(gates, bias=False, dtype=torch.float64, steps=5, rows=3, hidden=4):
+    torch.manual_seed(0)
+    shapes = [(steps, rows, gates * hidden), (rows, hidden), (gates * hidden, hidden)] + [(gates * hidden,)] * bias
+    return [torch.randn(*shape, dtype=dtype).requires_grad_() for shape in shapes]
+
+
+def gru_by_steps(x_gates, h, weight, bias, reverse):
+    outs = [None] * len(x_gates)
+    for t in reversed(range(len(x_gates))) if reverse else range(len(x_gates)):
+        (xr, xz, xn), (hr, hz, hn) = x_gates[t].chunk(3, -1), (h @ weight.t() + bias).chunk(3, -1)
+        r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
+        n = (xn + r * hn).tanh()
+        outs[t] = h = (1 - z) * n + z * h
+    return torch.stack(outs), h
+
+
+def rnn_by_steps(x_gates, h, weight, nonlinearity, reverse):
+    outs = [None] * len(x_gates)
+    for t in reversed(range(len(x_gates))) if reverse else range(len(x_gates)):
+        outs[t] = h = getattr(x_gates[t] + h @ weight.t(), nonlinearity)()
+    return torch.stack(outs), h
+
+
+LAYERS = {
+    "gru": (gru_layer, gru_by_steps, (3, True), ()),
+    "tanh": (rnn_layer, rnn_by_steps, (1,), ("tanh",)),
+    "relu": (rnn_layer, rnn_by_steps, (1,), ("relu",)),
+}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 4e-6)])
+@pytest.mark.parametrize(("rows", "hidden"), [(3, 4), (1, 5), (17, 33)])
+def test_other_layers(name, reverse, dtype, tolerance, rows, hidden):
+    layer, by_definition, shape, more = LAYERS[name]
+    mine, theirs = (operands_of(*shape, dtype=dtype, rows=rows, hidden=hidden) for _ in range(2))
+    grads = [torch.randn(5, rows, hidden, dtype=dtype), torch.randn(rows, hidden, dtype=dtype)]
+    results = layer(*mine, *more, reverse), by_definition(*theirs, *more, reverse)
+    for a, b in zip(*results):
+        assert torch.allclose(a, b, rtol=0, atol=tolerance)
+    found, expected = (torch.autograd.grad(result, leaves, grads) for result, leaves in zip(results, (mine, theirs)))
+    for a, b in zip(found, expected):
+        assert torch.allclose(a, b, rtol=tolerance * 10, atol=tolerance * 10 * hidden)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_other_layers_twice(name):
+    layer, _, shape, more = LAYERS[name]
+    inputs = operands_of(*shape, steps=2, rows=2, hidden=2)
+    assert torch.autograd.gradcheck(lambda *t: layer(*t, *more, True), inputs)
+    assert torch.autograd.gradgradcheck(lambda *t: layer(*t, *more, True), inputs)
+    layer(*inputs, *more)[1].sum().backward()  # one output alone
+    assert all(t.grad is not None for t in inputs)
+
+
+@pytest.mark.parametrize("network", [nn.GRU, nn.RNN])
+@pytest.mark.parametrize("arguments", [{}, {"bias": False}, {"num_layers": 2, "bidirectional": True}])
+def test_other_modules_and_packed_sequences_agree(network, arguments):
+    torch.manual_seed(0)
+    net = network(3, 4, **arguments).double()
+    x = torch.randn(5, 2, 3, dtype=torch.float64)
+    out, h = net(x)
+    by_cells, other = net(nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 5])))  # by single steps
+    again, _ = nn.utils.rnn.pad_packed_sequence(by_cells)
+    assert torch.allclose(out, again) and torch.allclose(h, other)

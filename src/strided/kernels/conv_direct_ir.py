@@ -5,7 +5,7 @@ Serves every stride, dilation and number of groups; which convolutions come here
 """
 from __future__ import annotations
 
-from .attention_ir import pack_rows
+from .attention_text import pack_rows
 from .conv_band import ARGUMENTS, AS_WRITTEN, band, offsets
 from .gemm_ir import panels
 from .gemm_pack import Kind, masked_load, masked_store, pack

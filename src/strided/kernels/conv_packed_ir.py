@@ -5,7 +5,7 @@ window elements at a time, and meet all features. Larger maps, where packing cos
 """
 from __future__ import annotations
 
-from .attention_ir import pack_rows
+from .attention_text import pack_rows
 from .conv_band import ARGUMENTS, AS_WRITTEN, band, offsets
 from .conv_direct_ir import CHAIN, finish, tile, vector_counts
 from .gemm_ir import panels

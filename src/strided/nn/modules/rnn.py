@@ -1,4 +1,4 @@
-"""Recurrent networks: RNN, LSTM, GRU over whole sequences, and their single-step cells. A loop over time in Python; an LSTM layer is one operator (ops/recurrent.py)."""
+"""Recurrent networks: RNN, LSTM, GRU over whole sequences, and their single-step cells. A layer is one operator (ops/recurrent.py), packed sequences and projections are a loop over time in Python."""
 import math
 import numbers
 import warnings
@@ -212,10 +212,8 @@ class RNNBase(Module):
         """One layer in one direction. The products with the input run for all steps at once."""
         w_ih, w_hh, *rest = self.all_weights[index]
         b_ih, b_hh = (rest.pop(0), rest.pop(0)) if self.bias else (None, None)
-        if self.mode == "LSTM" and not rest and lengths is None and x.size(0) and not is_autocast_enabled() and recurrent.applies(x, w_ih, w_hh, *state):
-            gates = F.linear(x, w_ih, None if b_ih is None else b_ih + b_hh)  # [L, N, 4·H]
-            out, h, c = recurrent.lstm_layer(gates, *state, w_hh, reverse)
-            return out, (h, c)
+        if not rest and lengths is None and x.size(0) and not is_autocast_enabled() and recurrent.applies(x, w_ih, w_hh, *state):
+            return self._layer(x, state, w_ih, w_hh, b_ih, b_hh, reverse)
         gates = F.linear(x, w_ih, b_ih).unbind(0)  # L of [N, gates·H]
         step = self._step()
         outs = [None] * x.size(0)
@@ -227,6 +225,19 @@ class RNNBase(Module):
                 out = out * alive
             outs[t], state = out, new
         return ops.stack(outs), state  # [L, N, H]
+
+    def _layer(self, x, state, w_ih, w_hh, b_ih, b_hh, reverse):
+        """The same as one operator."""
+        if self.mode == "GRU":  # the bias of the new gate is inside its product with the reset gate
+            bias = ops.zeros(w_hh.size(0), dtype=x.dtype, device=x.device) if b_hh is None else b_hh
+            out, h = recurrent.gru_layer(F.linear(x, w_ih, b_ih), *state, w_hh, bias, reverse)
+            return out, (h,)
+        gates = F.linear(x, w_ih, None if b_ih is None else b_ih + b_hh)  # [L, N, gates·H]
+        if self.mode == "LSTM":
+            out, h, c = recurrent.lstm_layer(gates, *state, w_hh, reverse)
+            return out, (h, c)
+        out, h = recurrent.rnn_layer(gates, *state, w_hh, self.nonlinearity, reverse)
+        return out, (h,)
 
     def _forward_packed(self, packed, hx):
         from ..utils.rnn import pack_padded_sequence
