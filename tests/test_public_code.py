@@ -14,3 +14,39 @@ def test_deviations_under_another_default_dtype(dtype):
         assert x.bfloat16().var().item() == pytest.approx(14 / 3, rel=1e-2) and x.double().std().item() == pytest.approx((14 / 3) ** 0.5, rel=1e-12)
     finally:
         torch.set_default_dtype(before)
+
+
+def lists():
+    return [torch.tensor([1.0, 2.0]), torch.tensor([[4.0]])], [torch.tensor([3.0, 5.0]), torch.tensor([[2.0]])]
+
+
+@pytest.mark.parametrize("name, arguments, expected", [
+    ("sqrt", (), [[1, 2**0.5], [[2]]]), ("neg", (), [[-1, -2], [[-4]]]), ("add", (lists()[1],), [[4, 7], [[6]]]), ("add", (2.0,), [[3, 4], [[6]]]),
+    ("sub", ([1.0, 3.0],), [[0, 1], [[1]]]), ("mul", (torch.tensor(2.0),), [[2, 4], [[8]]]), ("div", (lists()[1],), [[1 / 3, 0.4], [[2]]]),
+    ("maximum", (2.5,), [[2.5, 2.5], [[4]]]), ("clamp_max", (lists()[1],), [[1, 2], [[2]]]), ("pow", (2,), [[1, 4], [[16]]]), ("lerp", (lists()[1], 0.5), [[2, 3.5], [[3]]]),
+    ("addcmul", (lists()[1], lists()[1], 2), [[19, 52], [[12]]]), ("addcdiv", (lists()[1], lists()[0], [1.0, 4.0]), [[4, 4.5], [[6]]]),
+])  # fmt: skip
+def test_operators_over_lists(name, arguments, expected):
+    a, _ = lists()
+    results = getattr(torch, f"_foreach_{name}")(a, *arguments)
+    assert isinstance(results, tuple) and all(r.flatten().tolist() == pytest.approx(torch.tensor(e).flatten().tolist()) for r, e in zip(results, expected))
+    assert getattr(torch, f"_foreach_{name}_")(a, *arguments) is a and all(x.equal(r) for x, r in zip(a, results))
+
+
+def test_lists_are_copied_measured_and_checked():
+    a, b = lists()
+    assert [n.item() for n in torch._foreach_norm(b)] == [pytest.approx(34**0.5), 2] and [m.item() for m in torch._foreach_max(b)] == [5, 2]
+    assert [r.tolist() for r in torch._foreach_add(a, b, alpha=-1)] == [[-2, -3], [[2]]]
+    torch._foreach_copy_(a, b)
+    assert a[0].equal(b[0]) and a[0] is not b[0]
+    torch._foreach_zero_(a)
+    assert a[1].tolist() == [[0]]
+    for call, message in (
+        (lambda: torch._foreach_add([], 1), "Tensor list must have at least one tensor"), (lambda: torch._foreach_mul(a, b[:1]), "must have the same number of tensors, got 2 and 1"),
+        (lambda: torch._foreach_mul(a, [1.0]), "same number of elements as scalar list"), (lambda: torch._foreach_add_([a[0][:1]], [b[0]]), "doesn't match the broadcast shape"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=message):
+            call()
+    leaves = [x.clone().requires_grad_() for x in b]
+    sum(t.sum() for t in torch._foreach_mul(leaves, b)).backward()
+    assert [x.grad.tolist() for x in leaves] == [[3, 5], [[2]]]
