@@ -22,10 +22,11 @@ from .gemv_ir import BATCH, FIRST, WORDS, arguments, put
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
 UNROLL = 8  # steps of k between two branches
+AHEAD = 64  # elements of a row of W in place that are fetched before they are used
 
 
 class Thin(NamedTuple):
-    """What the walk is specialised on. stretch: elements of k that are worked on together; nbytes: what W holds of a row of them, to be fetched ahead (0: nothing is)."""
+    """What the walk is specialised on. stretch: elements of k that are worked on together; nbytes: what W holds of a row of them, to be fetched ahead (0: W's rows are the numbers)."""
 
     tile: Tile
     acc: str
@@ -49,7 +50,7 @@ class Thin(NamedTuple):
 def micro(s: Thin, vectors: int, attributes: str) -> Function:
     """sums [height, NR] (rows lds apart) += numbers [height, k] (rows ld apart) times a panel [k, NR].
 
-    Every UNROLL steps of k the lines of one row at `next` are fetched, of `share` rows that lie nld bytes apart.
+    Every UNROLL steps of k the lines of one row at `next` are fetched, of `share` rows that lie nld bytes apart; of rows in place their own next lines are.
     """
     t, acc, height = s.tile, s.acc, s.height(vectors)
     w, nr = t.width, t.width * vectors
@@ -76,12 +77,22 @@ def micro(s: Thin, vectors: int, attributes: str) -> Function:
             for j in range(vectors):
                 f.store(wide, f.fma(acc, w, number, x[j], f.load(wide, cells[r][j], 64), t.fused), cells[r][j], 64)
 
+    def fetch(pointer, near):
+        f.call("void", "llvm.prefetch.p0", f"ptr {pointer}", "i32 0", f"i32 {near}", "i32 1")
+
     whole = f.mul(f.div("%k", UNROLL), UNROLL)
     last = f.sub("%share", 1)
+    turns = max(1, 64 // SIZES[acc] // UNROLL)  # rounds to a line
+    some = -(-height // turns)
     with f.loop(0, whole, UNROLL) as k:
         row = f.at("i8", "%next", f.mul(f.min(f.div(k, UNROLL), last), "%nld"))
         for line in range(0, s.nbytes, 64):
-            f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', row, line)}", "i32 0", "i32 2", "i32 1")
+            fetch(f.at("i8", row, line), 2)
+        if not s.nbytes:  # W itself: while a line is used, those behind it are fetched, of some rows in each round
+            turn = f.mul(f.rem(f.div(k, UNROLL), turns), some)
+            for r in range(some):
+                other = f.at(acc, "%numbers", f.mul("%ld", f.min(f.add(turn, r), height - 1)))
+                fetch(f.at(acc, other, f.add(k, AHEAD)), 3)
         for ahead in range(UNROLL):
             step(k, ahead)
     with f.loop(whole, "%k") as k:
@@ -199,9 +210,10 @@ def sums(kind: Kind, attributes: str) -> Function:
         with f.loop(0, "%k", s.stretch) as k0:
             length = f.min(s.stretch, f.sub("%k", k0))
             here, after = f.at(memory, base, k0), f.add(k0, s.stretch)
-            if not in_place(kind):
+            copied = f.compare("slt", rows, s.tall) if in_place(kind) else "true"  # tiles read all their rows: behind the last one there may be no memory
+            with f.when(copied):
                 f.do(f"call void @numbers(ptr {here}, i64 %ld, i64 {rows}, i64 {length}, ptr %scratch)")
-            source = f"ptr {here}, i64 %ld" if in_place(kind) else f"ptr %scratch, i64 {s.ld}"
+            source = f"ptr {f.op(f'select i1 {copied}, ptr %scratch, ptr {here}')}, i64 {f.op(f'select i1 {copied}, i64 {s.ld}, i64 %ld')}"
             more = f.compare("slt", after, "%k")
             next_ = f.op(f"select i1 {more}, ptr {f.at(memory, base, after)}, ptr {f.at(memory, base, f.mul('%ld', s.tall))}")
             fetched = f"ptr {next_}, i64 {f.mul('%ld', SIZES[memory])}"
