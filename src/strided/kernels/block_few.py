@@ -64,7 +64,7 @@ def sums(kind: Kind, block: int, rows: int, columns: int) -> Function:
             for c in range(columns):
                 by_table(b, parts[c], block, lambda value, element, c=c: add(c, value, 16, f.add(first, element)))
         else:
-            scales = [None] * columns
+            scales: list = [None] * columns
             for s in range(block // n):
                 for c in range(columns):
                     if s == 0 or not stream:
