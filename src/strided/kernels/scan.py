@@ -1,6 +1,7 @@
 """Scan kernels: running sums and products along a dimension, accumulated in double precision (floats) or int64.
 
-Where the scanned dimension lies innermost a row is walked element by element; else up to COLUMNS neighbouring rows advance together.
+Where the scanned dimension lies innermost a row is walked element by element, sums of float32 and smaller by vectors; else up to COLUMNS neighbouring rows
+advance together.
 """
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ from math import prod
 from ..layout import collapse
 from . import jit, native
 from .formats import COMPLEX, PARTS
-from .loops import Body, walk_table
+from .loops import AHEAD, Body, walk_table
 from .lower import IR, Lowering, Value, compute_type
+from .map import STREAM
 
 GRAIN = 1 << 14
 COLUMNS = 512
+LANES = 8  # totals in a vector
 
 
 def build_scan(op: str, shape, dim: int, out, source, *, result_bytes=0) -> bytes:
@@ -34,8 +37,10 @@ def build_scan(op: str, shape, dim: int, out, source, *, result_bytes=0) -> byte
         columns, steps = kept[-1], [w[-1] for w in walks]
         rows = [*kept[:-1], -(-columns // COLUMNS)]
         walks = [[*w[:-1], w[-1] * COLUMNS] for w in walks]
-    key = ("scan", op, out_dtype.name, in_dtype.name, across)
-    address = jit.compile_kernel(key, lambda: _scan(op, out_dtype.name, in_dtype.name, across))
+    near = op == "add" and out_dtype.name == in_dtype.name == "float32" and out_strides[dim] == in_strides[dim] == 1 and not across
+    stream = near and result_bytes >= STREAM and not any(w % 64 for w in walks[0])
+    key = ("scan", op, out_dtype.name, in_dtype.name, across, near, stream)
+    address = jit.compile_kernel(key, lambda: _scan(op, out_dtype.name, in_dtype.name, across, near, stream))
     count = prod(rows)
     words = [count, len(rows), n, columns, out_strides[dim] * out_dtype.itemsize, in_strides[dim] * in_dtype.itemsize, *steps]
     work = prod(shape)
@@ -43,7 +48,7 @@ def build_scan(op: str, shape, dim: int, out, source, *, result_bytes=0) -> byte
     return native.pack_desc(address, 2, parts, work >= 2 * GRAIN, result_bytes, words + walk_table(rows, walks))
 
 
-def _scan(op, out, source, across) -> str:
+def _scan(op, out, source, across, near, stream) -> str:
     b = Body()
     low = Lowering(b, contract=False)
     rows, dims, n, columns, out_next, in_next, out_step, in_step = (b.word(i) for i in range(8))
@@ -65,7 +70,8 @@ def _scan(op, out, source, across) -> str:
         to, frm = (b.at(b.slot(k), offset) for k, offset in enumerate(offsets))
         if not across:
             total = [b.cell(IR[part], value) for value in start]
-            with b.loop(0, n) as i:
+            begin = _sums_of_vectors(b, to, frm, n, total[0], stream) if near else 0
+            with b.loop(begin, n) as i:
                 for cell, value in zip(total, enter([cell.get() for cell in total], b.at(frm, b.mul(i, in_next)))):
                     cell.set(value)
                 low.store(out, total_of([cell.get() for cell in total]), b.at(to, b.mul(i, out_next)))
@@ -84,4 +90,41 @@ def _scan(op, out, source, across) -> str:
                     for place, value in zip(places, total):
                         b.store(IR[part], value, place, access)
                     low.store(out, total_of(total), b.at(line, b.mul(c, out_step)), access)
+    if stream:
+        b.fence()
     return b.text(low.definitions())
+
+
+def _sums_of_vectors(b: Body, to: str, frm: str, n: str, total, stream: bool) -> str:
+    """Running sums of float32, two vectors at a time: each is summed up by shifts of one, two and four lanes, then what came before is added to all. `total`
+    is left as the sum so far; returns how many elements are done."""
+    wide, many = f"<{LANES} x double>", f"<{2 * LANES} x float>"
+    before = b.cell(wide)
+    done = b(f"and i64 {n}, {-2 * LANES}")
+    mark = ", align 64, !nontemporal !900" if stream else ", align 4"
+    if stream:
+        b.tail.append("!900 = !{i32 1}")
+        b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+
+    def shuffle(type, lanes, a, other, places):
+        return b(f"shufflevector {type} {a}, {type} {other}, <{lanes} x i32> <{', '.join(f'i32 {p}' for p in places)}>")
+
+    before.set("zeroinitializer")
+    with b.loop(0, done, 2 * LANES) as i:
+        here = b(f"getelementptr float, ptr {frm}, i64 {i}")
+        if stream:
+            b.do(f"call void @llvm.prefetch.p0(ptr {b.at(here, str(AHEAD))}, i32 0, i32 2, i32 1)")
+        values, sums = b.load(many, here, ", align 4"), []
+        for first in (0, LANES):
+            narrow = shuffle(many, LANES, values, "poison", range(first, first + LANES))
+            v = b(f"fpext <{LANES} x float> {narrow} to {wide}")
+            for shift in (1, 2, 4):
+                moved = shuffle(wide, LANES, "zeroinitializer", v, [lane if lane < shift else LANES + lane - shift for lane in range(LANES)])
+                v = b(f"fadd {wide} {v}, {moved}")
+            old = before.get()
+            sums.append(b(f"fptrunc {wide} {b(f'fadd {wide} {v}, {old}')} to <{LANES} x float>"))
+            before.set(b(f"fadd {wide} {old}, {shuffle(wide, LANES, v, 'poison', [LANES - 1] * LANES)}"))
+        together = shuffle(f"<{LANES} x float>", 2 * LANES, *sums, range(2 * LANES))
+        b.store(many, together, b(f"getelementptr float, ptr {to}, i64 {i}"), mark)
+    total.set(b(f"extractelement {wide} {before.get()}, i32 0"))
+    return done
