@@ -47,7 +47,8 @@ _group(
     _QUANTIZED, "use torch.quantize(x, \"int8\") and dequantize (docs/block_formats.md), or keep integers and their scale in two tensors",
     "int_repr qscheme q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points q_per_channel_axis", "torch.Tensor.",
 )  # fmt: skip
-_group("products of scaled low-precision matrices have no kernel", "convert to float32 or bfloat16, scale and multiply", "_scaled_mm")
+_group("products of scaled low-precision matrices have no kernel", "convert to float32 or bfloat16, scale and multiply",
+       "_scaled_mm nn.functional.scaled_mm nn.functional.scaled_grouped_mm nn.functional.ScalingType nn.functional.SwizzleType")
 
 
 # ---- programs as data ----------------------------------------------------------------------------------------------------------
@@ -86,7 +87,6 @@ _group("events go to the lenses", "use `strided annotate script.py`: time, bytes
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
 
-_group("weights are not pruned by masks of their own here", "multiply by a mask in a parametrization (nn.utils.parametrize)", "nn.utils.prune")
 _group(
     "only Normal, Uniform, Bernoulli and Categorical are here", "draw with torch.normal, rand, multinomial, exponential_, and write the log-probability out",
     """distributions.AbsTransform distributions.AffineTransform distributions.Beta distributions.Binomial distributions.CatTransform distributions.Cauchy
@@ -104,17 +104,21 @@ _group(
     distributions.VonMises distributions.Weibull distributions.Wishart distributions.biject_to distributions.identity_transform distributions.register_kl
     distributions.transform_to""",
 )  # fmt: skip
+_group(
+    "data is read by datasets and loaders", "write an IterableDataset whose __iter__ is a generator",
+    """utils.data.datapipes utils.data.graph utils.data.IterDataPipe utils.data.MapDataPipe utils.data.DFIterDataPipe utils.data.DataChunk utils.data.functional_datapipe
+    utils.data.argument_validation utils.data.runtime_validation utils.data.runtime_validation_disabled utils.data.guaranteed_datapipes_determinism
+    utils.data.non_deterministic""",
+)  # fmt: skip
+_group("there is one way to compute attention", "call scaled_dot_product_attention; sdpa_kernel accepts any backend",
+       "nn.attention.activate_flash_attention_impl nn.attention.current_flash_attention_impl nn.attention.list_flash_attention_impls "
+       "nn.attention.register_flash_attention_impl nn.attention.restore_flash_attention_impl nn.attention.WARN_FOR_UNFUSED_KERNELS")
+_group("strided computes on one device", "call the module itself", "nn.parallel.gather nn.parallel.scatter nn.parallel.replicate nn.parallel.parallel_apply")
 _group("a masked tensor is two tensors", "keep the mask, and use where, masked_fill and masked_select", "masked")
 _group("recurrent cells are modules", "use nn.LSTM, nn.GRU, nn.RNN and their cells", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")
 _group("only the usual distributions are drawn from", "draw with NumPy: torch.from_numpy(numpy.random.default_rng(seed).poisson(rate.numpy()))", "poisson binomial")
 _group("nothing here is randomised", "use linalg.svd and keep the first columns", "svd_lowrank pca_lowrank")
 _group("it iterates for a few eigenvalues", "use linalg.eigh, which has all", "lobpcg")
-_group("PyTorch has deprecated it", "use nn.utils.clip_grad_norm_", "nn.utils.clip_grad_norm")
-_group(
-    "PyTorch has deprecated it", "use the function of the same name and an underscore: nn.init.xavier_uniform_",
-    """nn.init.constant nn.init.dirac nn.init.eye nn.init.kaiming_normal nn.init.kaiming_uniform nn.init.normal nn.init.orthogonal nn.init.sparse
-    nn.init.uniform nn.init.xavier_normal nn.init.xavier_uniform""",
-)  # fmt: skip
 _group("PyTorch has removed it", "use linalg.solve", "solve")
 _group("PyTorch has removed it", "use linalg.solve", "solve", "torch.Tensor.")
 _group("PyTorch has removed it", "use linalg.eigh", "symeig")

@@ -10,8 +10,24 @@ from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedPara
 _find, __dir__, _names = lazy_names(f"{__name__}.modules", globals(), modules.FAMILIES)
 
 
+def factory_kwargs(kwargs):
+    """What of a module's keyword arguments goes to functions that make tensors: device, dtype, memory_format, and what is in `factory_kwargs`."""
+    if kwargs is None:
+        return {}
+    simple = ("device", "dtype", "memory_format")
+    if unknown := kwargs.keys() - {*simple, "factory_kwargs"}:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for key in simple:
+        if key in kwargs:
+            if key in found:
+                raise TypeError(f"{key} specified twice, in **kwargs and in factory_kwargs")
+            found[key] = kwargs[key]
+    return found
+
+
 def __getattr__(name):
-    return importlib.import_module(f".{name}", __name__) if name in ("attention", "parallel", "utils") else _find(name)
+    return importlib.import_module(f".{name}", __name__) if name in ("attention", "grad", "parallel", "utils") else _find(name)
 
 
 __all__ = [
@@ -22,7 +38,9 @@ __all__ = [
     "UninitializedBuffer",
     "UninitializedParameter",
     "attention",
+    "factory_kwargs",
     "functional",
+    "grad",
     "init",
     "modules",
     "parallel",

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, overload
 
 from strided.nn import attention as attention
+from strided.nn import factory_kwargs as factory_kwargs
 from strided.nn import functional as functional
+from strided.nn import grad as grad
 from strided.nn import init as init
 from strided.nn import modules as modules
 from strided.nn import parallel as parallel
@@ -49,6 +51,7 @@ from strided.nn.modules.batchnorm import InstanceNorm1d as InstanceNorm1d
 from strided.nn.modules.batchnorm import InstanceNorm2d as InstanceNorm2d
 from strided.nn.modules.batchnorm import InstanceNorm3d as InstanceNorm3d
 from strided.nn.modules.batchnorm import SyncBatchNorm as SyncBatchNorm
+from strided.nn.modules.container import Container as Container
 from strided.nn.modules.container import ModuleDict as ModuleDict
 from strided.nn.modules.container import ModuleList as ModuleList
 from strided.nn.modules.container import ParameterDict as ParameterDict
@@ -110,6 +113,7 @@ from strided.nn.modules.loss import SmoothL1Loss as SmoothL1Loss
 from strided.nn.modules.loss import SoftMarginLoss as SoftMarginLoss
 from strided.nn.modules.loss import TripletMarginLoss as TripletMarginLoss
 from strided.nn.modules.loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
+from strided.nn.modules.normalization import CrossMapLRN2d as CrossMapLRN2d
 from strided.nn.modules.normalization import GroupNorm as GroupNorm
 from strided.nn.modules.normalization import LayerNorm as LayerNorm
 from strided.nn.modules.normalization import LocalResponseNorm as LocalResponseNorm

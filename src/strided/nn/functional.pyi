@@ -26,6 +26,7 @@ from strided.nn.functions.bilinear import bilinear as bilinear
 from strided.nn.functions.conv import conv1d as conv1d
 from strided.nn.functions.conv import conv2d as conv2d
 from strided.nn.functions.conv import conv3d as conv3d
+from strided.nn.functions.conv import conv_tbc as conv_tbc
 from strided.nn.functions.conv import conv_transpose1d as conv_transpose1d
 from strided.nn.functions.conv import conv_transpose2d as conv_transpose2d
 from strided.nn.functions.conv import conv_transpose3d as conv_transpose3d
@@ -47,6 +48,7 @@ from strided.nn.functions.fractional_pool import fractional_max_pool2d as fracti
 from strided.nn.functions.fractional_pool import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
 from strided.nn.functions.fractional_pool import fractional_max_pool3d as fractional_max_pool3d
 from strided.nn.functions.fractional_pool import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
+from strided.nn.functions.grouped import grouped_mm as grouped_mm
 from strided.nn.functions.loss import binary_cross_entropy as binary_cross_entropy
 from strided.nn.functions.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from strided.nn.functions.loss import cosine_embedding_loss as cosine_embedding_loss
@@ -101,6 +103,12 @@ from strided.nn.functions.vision import upsample_nearest as upsample_nearest
 from strided.nn.lazy import lazy_names as lazy_names
 from strided.tensor import Tensor as Tensor
 
+def adaptive_max_pool1d_with_indices(*args, **kwargs) -> Any:
+    r"""(`adaptive_max_pool1d`, the places of its elements). The arguments are the same."""
+def adaptive_max_pool2d_with_indices(*args, **kwargs) -> Any:
+    r"""(`adaptive_max_pool2d`, the places of its elements). The arguments are the same."""
+def adaptive_max_pool3d_with_indices(*args, **kwargs) -> Any:
+    r"""(`adaptive_max_pool3d`, the places of its elements). The arguments are the same."""
 def celu(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation celu, elementwise; options alpha=1.0."""
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=...) -> Tensor:
@@ -125,8 +133,15 @@ def linear(input, weight, bias=None) -> Tensor:
     r"""input @ weight.T + bias in one kernel: [*, in], [out, in], [out] -> [*, out]. The weight is read where it is, never transposed in memory."""
 def logsigmoid(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation logsigmoid, elementwise."""
+def max_pool1d_with_indices(*args, **kwargs) -> Any:
+    r"""(`max_pool1d`, the places of its elements). The arguments are the same."""
+def max_pool2d_with_indices(*args, **kwargs) -> Any:
+    r"""(`max_pool2d`, the places of its elements). The arguments are the same."""
+def max_pool3d_with_indices(*args, **kwargs) -> Any:
+    r"""(`max_pool3d`, the places of its elements). The arguments are the same."""
 def mish(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation mish, elementwise."""
+native_channel_shuffle = channel_shuffle
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean') -> Tensor:
     r"""-input[target], for log-probabilities [C], [N, C] or [N, C, d1, …], averaged by class weight (reduction "mean"; or "sum", "none")."""
 def one_hot(tensor, num_classes=-1) -> Tensor:

@@ -211,3 +211,21 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
         for column in range(columns):
             tensor[ops.randperm(rows)[:zeros], column] = 0
     return tensor
+
+
+def _old(name):
+    """The old name, without an underscore, of an initialiser."""
+    new = globals()[name + "_"]
+
+    def function(*args, **kwargs):
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        return new(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The old name of `{name}_`."
+    return function
+
+
+constant, dirac, eye, kaiming_normal, kaiming_uniform, normal, orthogonal, sparse, uniform, xavier_normal, xavier_uniform = map(
+    _old, "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal xavier_uniform".split()
+)

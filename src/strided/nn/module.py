@@ -5,7 +5,7 @@ modules in modules/.
 """
 from ..autograd.modes import no_grad
 from ..tensor import Tensor
-from .hooks import ANY_GLOBAL, TABLES, Hooks, HookTable, call_with_hooks
+from .hooks import ANY_GLOBAL, TABLES, Hooks, HookTable, _add, call_with_hooks
 from .parameter import Buffer, Parameter, typename
 from .state import StateDict
 
@@ -453,6 +453,21 @@ def _registered(kind, module, name, value):
         if changed is not None:
             value = changed
     return value
+
+
+def register_module_parameter_registration_hook(hook):
+    """`hook(module, name, parameter)` before any module registers a parameter; what it returns, unless None, is registered instead."""
+    return _add(REGISTRATION_HOOKS["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook):
+    """The same for buffers."""
+    return _add(REGISTRATION_HOOKS["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook):
+    """The same for modules inside modules."""
+    return _add(REGISTRATION_HOOKS["module"], hook)
 
 
 def _forget(module, name, keep):

@@ -265,6 +265,16 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+def register_optimizer_step_pre_hook(hook):
+    """`hook(optimizer, args, kwargs)` before every step of every optimiser. Returns a handle with `.remove()`."""
+    return _add(GLOBAL_STEP_PRE, hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """`hook(optimizer, args, kwargs)` after every step of every optimiser."""
+    return _add(GLOBAL_STEP_POST, hook)
+
+
 def _as_real(p, grad):
     """A complex parameter and its gradient as pairs of their parts, which rules then treat as any other numbers."""
     from ..ops import view_as_real

@@ -185,3 +185,18 @@ class _Fold(Function):
     def backward(ctx, grad):
         kernel, dilation, padding, stride = ctx.arguments
         return unfold(grad, kernel, dilation, padding, stride), None, None, None, None, None, None
+
+
+def conv_tbc(input, weight, bias, pad=0):
+    """A one-dimensional convolution of [T, B, C] by weight [K, C, O], bias [O], with `pad` zeros at both ends: [T + 2·pad − K + 1, B, O]."""
+    if input.dim() != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.dim() != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
+    if input.size(2) != weight.size(1):
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if weight.size(2) != bias.size(0):
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
+    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)  # [B, C, T] → [B, O, T'] → [T', B, O]

@@ -322,3 +322,21 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 def adaptive_max_pool3d(input, output_size, return_indices=False):
     """Maxima of ranges that cover the last three dimensions; None keeps a size."""
     return _adaptive_max(3, input, output_size, return_indices)
+
+
+# ---- PyTorch's names for pools that return places, too --------------------------------------------------------------------------------
+
+
+def _with_indices(pool):
+    def function(*args, **kwargs):
+        return pool(*args, **{**kwargs, "return_indices": True})
+
+    function.__name__ = function.__qualname__ = pool.__name__ + "_with_indices"
+    function.__doc__ = f"(`{pool.__name__}`, the places of its elements). The arguments are the same."
+    return function
+
+
+max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(_with_indices, (max_pool1d, max_pool2d, max_pool3d))
+adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices = map(
+    _with_indices, (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d)
+)

@@ -10,11 +10,11 @@ FAMILIES = {
         "Tanhshrink ELU CELU LeakyReLU RReLU PReLU Softplus Softshrink Hardshrink Threshold GLU Softmax "
         "LogSoftmax Softmin Softmax2d"
     ),
-    "container": "Sequential ModuleList ModuleDict ParameterList ParameterDict",
+    "container": "Container Sequential ModuleList ModuleDict ParameterList ParameterDict",
     "flatten": "Flatten Unflatten",
     "dropout": "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
     "distance": "CosineSimilarity PairwiseDistance",
-    "normalization": "LayerNorm RMSNorm GroupNorm LocalResponseNorm",
+    "normalization": "LayerNorm RMSNorm GroupNorm LocalResponseNorm CrossMapLRN2d",
     "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d",
     "loss": (
         "L1Loss MSELoss SmoothL1Loss HuberLoss NLLLoss CrossEntropyLoss BCELoss BCEWithLogitsLoss KLDivLoss "

@@ -2,6 +2,7 @@
 import collections
 import itertools
 import operator
+import warnings
 
 from ...tensor import Tensor
 from ..module import Module
@@ -14,6 +15,17 @@ def _position(length, index, name="index"):
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of range")
     return index % length
+
+
+class Container(Module):
+    """A module with the modules that it is given by name. Deprecated: subclass Module."""
+
+    def __init__(self, **kwargs):
+        super().__init__()
+        text = "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead."
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class Sequential(Module):

@@ -5,14 +5,22 @@ from ..hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from ..module import Module
+from ..module import (
+    Module,
+    register_module_buffer_registration_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from ..state import _IncompatibleKeys
 
 __all__ = [
     "Module",
     "_IncompatibleKeys",
+    "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
     "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
 ]

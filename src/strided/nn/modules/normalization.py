@@ -1,4 +1,4 @@
-"""Normalisation over a sample's own values: LayerNorm, RMSNorm, GroupNorm, LocalResponseNorm."""
+"""Normalisation over a sample's own values: LayerNorm, RMSNorm, GroupNorm, LocalResponseNorm, CrossMapLRN2d."""
 from ... import ops
 from .. import functional as F
 from .. import init
@@ -105,6 +105,33 @@ class LocalResponseNorm(Module):
 
     def forward(self, input):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """x / (k + alpha/size·sum of squares over neighbouring channels)^beta, [N, C, H, W], as Lua Torch had it.
+
+    The window reaches (size − 1) // 2 channels to both sides, and PyTorch's running sum never lets go of channel 0: its square is in every window. The
+    gradient is that of this result (PyTorch's own takes the windows of other channels, and fails for size 1). Prefer LocalResponseNorm.
+    """
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input):
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        channel = ops.arange(input.size(1), device=input.device)
+        near = ((channel[:, None] - channel).abs() <= (self.size - 1) // 2).to(input.dtype)  # [C, C]
+        near[:, 0] = 1
+        sums = ops.einsum("dc,nchw->ndhw", near, input * input)
+        return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)
 
     def extra_repr(self):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

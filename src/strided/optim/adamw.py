@@ -1,0 +1,4 @@
+"""`torch.optim.adamw`: PyTorch's place of AdamW, which is in adam.py."""
+from .adam import AdamW
+
+__all__ = ["AdamW"]

@@ -1,0 +1,4 @@
+"""`torch.optim.rmsprop`: PyTorch's place of RMSprop, which is in adaptive.py."""
+from .adaptive import RMSprop
+
+__all__ = ["RMSprop"]

@@ -1,0 +1,4 @@
+"""`utils.data._utils`: where public code finds the collate function."""
+from . import collate
+
+__all__ = ["collate"]
