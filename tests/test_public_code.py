@@ -50,3 +50,36 @@ def test_lists_are_copied_measured_and_checked():
     leaves = [x.clone().requires_grad_() for x in b]
     sum(t.sum() for t in torch._foreach_mul(leaves, b)).backward()
     assert [x.grad.tolist() for x in leaves] == [[3, 5], [[2]]]
+
+
+RAMP = torch.arange(24.0).view(1, 1, 4, 6) ** 1.5
+
+
+@pytest.mark.parametrize("mode, expected", [
+    ("bilinear", [[14.3271, 20.3322, 27.3987], [56.6614, 67.0546, 78.0118]]), ("bicubic", [[10.2770, 16.3905, 23.8770], [59.0057, 70.7471, 83.1405]]),
+    ("lanczos", [[8.5621, 14.6789, 22.3352], [59.6667, 71.9344, 84.8878]]),
+])  # fmt: skip
+def test_images_shrink_without_false_detail(mode, expected):
+    x = RAMP.clone().requires_grad_()
+    out = torch.nn.functional.interpolate(x, size=(2, 3), mode=mode, antialias=True)
+    assert torch.allclose(out[0, 0], torch.tensor(expected), atol=1e-4)
+    out.sum().backward()
+    assert x.grad.sum().item() == pytest.approx(6, rel=1e-6)  # each result's weights add up to 1
+
+
+def test_antialias_by_hand_and_its_limits():
+    interpolate = torch.nn.functional.interpolate
+    row = torch.tensor([0.0, 8, 8, 0]).view(1, 1, 1, 4)
+    # the triangle of half width 2 around 1: weights 1.5, 1.5, 0.5 of 3.5 at places 0, 1, 2
+    assert interpolate(row, size=(1, 2), mode="bilinear", antialias=True).flatten().tolist() == pytest.approx([8 * 2 / 3.5] * 2)
+    assert torch.equal(interpolate(RAMP, size=(4, 6), mode="bicubic", antialias=True), RAMP)
+    bytes_ = (RAMP * 2).to(torch.uint8)
+    assert interpolate(bytes_, size=(2, 3), mode="bilinear", antialias=True).tolist() == [[[[29, 41, 55], [113, 134, 156]]]]
+    assert interpolate(bytes_, size=(3, 4), mode="bicubic", antialias=True).tolist() == [[[[5, 10, 20, 28], [57, 71, 87, 102], [142, 159, 181, 200]]]]
+    with pytest.raises(ValueError, match="Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor"):
+        interpolate(RAMP, size=2, mode="nearest", antialias=True)
+    with pytest.raises(ValueError, match="Lanczos mode requires antialias=True"):
+        interpolate(RAMP, size=2, mode="lanczos")
+    with pytest.raises(NotImplementedError, match="takes floats and uint8, got torch.int32"):
+        interpolate(RAMP.int(), size=2, mode="bilinear", antialias=True)
+    assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")

@@ -54,6 +54,14 @@ class _OwnMatmul:
         _precision.set_mode("ieee" if mode == "none" else mode)
 
 
+def _capability() -> str:
+    """The vector instructions that kernels are made for: "AVX512", "AVX2" or "DEFAULT"."""
+    from ..kernels.jit import host
+
+    bits = host().vector_bits if host().arch == "x86_64" else 0
+    return {512: "AVX512", 256: "AVX2"}.get(bits, "DEFAULT")
+
+
 mps = _Namespace(is_available=_no, is_built=_no)
 cuda = _Namespace(
     matmul=_CudaMatmul(),
@@ -69,6 +77,7 @@ cuda = _Namespace(
 cudnn = _Namespace(enabled=False, deterministic=False, benchmark=False, allow_tf32=False, is_available=_no, version=lambda: None)
 mkl = _Namespace(is_available=_no)
 mkldnn = _Namespace(is_available=_no, enabled=False, matmul=_OwnMatmul())
+cpu = _Namespace(get_cpu_capability=_capability)
 openmp = _Namespace(is_available=_no)
 
 __getattr__ = _missing("torch.backends")

@@ -7,6 +7,7 @@ from ...autograd import backward, enable_grad, engine, no_grad, record, tracking
 from ...dispatch import launch
 from ...kernels import sampler
 from . import counts
+from .antialias import smoothed
 from .conv import tuple_of
 from .entry import entry
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -27,7 +28,8 @@ def interpolate(
 ):
     """Resizes the spatial dimensions of [N, C, ..] to `size` or by `scale_factor`.
 
-    mode: nearest | nearest-exact | linear (3-D) | bilinear, bicubic (4-D) | trilinear (5-D) | area.
+    mode: nearest | nearest-exact | linear (3-D) | bilinear, bicubic (4-D) | trilinear (5-D) | area; lanczos (4-D) with antialias.
+    antialias (bilinear, bicubic, lanczos): where it shrinks, the filter is as wide as the step, so that fine details do not turn into coarse ones.
     """
     n = input.dim() - 2
     _check_interpolate(input, size, scale_factor, mode, align_corners, antialias)
@@ -38,6 +40,8 @@ def interpolate(
         sizes = tuple(math.floor(s * f) for s, f in zip(input.shape[2:], scales))
         if recompute_scale_factor:
             scales = (None,) * n
+    if antialias:
+        return smoothed(input, sizes, scales, bool(align_corners), mode)
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, sizes)
     if mode.startswith("nearest"):
@@ -72,8 +76,12 @@ def _check_interpolate(input, size, scale_factor, mode, align_corners, antialias
                 f"Input and {'output' if what == 'size' else 'scale_factor'} must have the same number of spatial dimensions, "
                 f"but got input with spatial dimensions of {list(input.shape[2:])} and {what} of {given}."
             )
-    if antialias:
-        raise NotImplementedError("interpolate: antialias=True is not supported; blur before resizing")
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and n == 2):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+    if mode == "lanczos" and n == 2:
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
+        return
     known = mode in ("nearest", "nearest-exact", "area") or _DIMS.get(mode) == n
     if not known or not 1 <= n <= 3:
         raise NotImplementedError(
@@ -357,3 +365,6 @@ def channel_shuffle(input, groups):
     if input.size(1) % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {input.size(1)} channels and {groups} groups.")
     return input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+
+
+native_channel_shuffle = channel_shuffle
