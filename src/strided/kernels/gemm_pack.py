@@ -25,6 +25,11 @@ class Tile(NamedTuple):
     def nr(self) -> int:
         return self.width * self.vectors
 
+    @property
+    def sums(self) -> int:
+        """Vectors of sums that stand in registers."""
+        return self.heights[0] * self.vectors
+
 
 class Kind(NamedTuple):
     """What one compiled kernel is specialised on. `epilogue`: "" (none), "scale" (alpha), "add" (alpha, beta and an input)."""

@@ -5,7 +5,7 @@ Holds the choice of kernel, tile, blocking and split over threads. The code itse
 from __future__ import annotations
 
 from ..layout import collapse
-from . import gemm_ir, gemv_ir, jit, native, thin_ir
+from . import gemm_ir, gemv_ir, jit, native
 from .gemm_pack import Kind, Tile
 from .gemm_text import DROPPED, SIZES, TYPES
 from .precision import operand
@@ -99,8 +99,7 @@ class _Problem:
 
     def thin(self, kind: Kind) -> bool:
         """Whether b has rows enough to fill tiles of thin_ir.py, and long enough to repay them."""
-        tall = thin_ir.thin(kind).tall
-        return kind.acc in ("float", "double") and self.n >= 2 * tall and 64 <= self.k <= PACKED // self.m
+        return kind.acc in ("float", "double") and self.n >= 2 * kind.tile.sums and 64 <= self.k <= PACKED // self.m
 
     @property
     def batch(self) -> int:
@@ -159,8 +158,10 @@ def _gemv(kind, form, p, threads):
 
 
 def _thin(kind, p, threads):
+    from . import thin_ir
+
     address = _compiled("thin", kind, text=lambda: thin_ir.thin_module(kind, jit.host().attributes))
-    tall = thin_ir.thin(kind).tall
+    tall = kind.tile.sums
     parts = shares(p.work, THREAD_GRAIN, 2) if threads else 1  # each packs the rows anew
     cols = _round_up(-(-p.n * p.batch // parts), tall) if parts > p.batch else p.n  # whole tiles
     items = p.batch * -(-p.n // cols)

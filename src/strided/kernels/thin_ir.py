@@ -36,7 +36,7 @@ class Thin(NamedTuple):
     @property
     def tall(self) -> int:
         """Rows of W that are worked on together: as many as there are sums in registers."""
-        return self.tile.heights[0] * self.tile.vectors
+        return self.tile.sums
 
     @property
     def ld(self) -> int:
