@@ -83,3 +83,40 @@ def test_antialias_by_hand_and_its_limits():
     with pytest.raises(NotImplementedError, match="takes floats and uint8, got torch.int32"):
         interpolate(RAMP.int(), size=2, mode="bilinear", antialias=True)
     assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_results_of_a_function(n, reverse):
+    from strided._higher_order_ops import associative_scan
+
+    x = torch.arange(1.0, 2 * n + 1).view(2, n)
+    expected = x.flip(1).cumsum(1).flip(1) if reverse else x.cumsum(1)
+    assert associative_scan(lambda a, b: a + b, x, dim=1, reverse=reverse).equal(expected)
+    # a linear recurrence: h[i] = a[i] * h[i - 1] + b[i], as state space models run it
+    a, b = torch.full((n,), 0.5), torch.ones(n, requires_grad=True)
+    _, h = associative_scan(lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]), (a, b), dim=0, reverse=reverse)
+    steps = [2 - 0.5**i for i in range(n)]
+    assert h.tolist() == (steps[::-1] if reverse else steps)
+    h.sum().backward()
+    assert b.grad.tolist() == (steps if reverse else steps[::-1])
+
+
+def test_scans_are_checked():
+    from strided._higher_order_ops import associative_scan
+
+    for call in (lambda: associative_scan(max, [], 0), lambda: associative_scan(max, (torch.ones(2), torch.ones(3)), 0), lambda: associative_scan(max, torch.ones(2), 0, combine_mode="x"),
+                 lambda: associative_scan(lambda a, b: a.sum(), torch.ones(4), 0)):  # fmt: skip
+        with pytest.raises(ValueError):
+            call()
+
+
+def test_operators_of_ones_own_are_found_by_name():
+    @torch.library.custom_op("tests_public::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    assert torch.ops.tests_public.twice(torch.ones(2)).tolist() == [2, 2] and torch.ops.tests_public.twice.default is twice
+    with pytest.raises(AttributeError, match="module 'torch.ops.tests_public' has no attribute 'thrice'"):
+        torch.ops.tests_public.thrice
+    assert not hasattr(torch.ops, "tests_absent")

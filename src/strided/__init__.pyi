@@ -6,6 +6,7 @@ from typing import Any, overload
 from strided import _C as _C
 from strided import _dynamo as _dynamo
 from strided import _functorch as _functorch
+from strided import _higher_order_ops as _higher_order_ops
 from strided import _inductor as _inductor
 from strided import _utils as _utils
 from strided import accelerator as accelerator
@@ -435,12 +436,8 @@ def cummin(input, dim, *, out=None) -> _cummin:
     r"""(values, indices) of the running minimum along `dim`; the last of equal elements."""
 def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
     r"""The running product along `dim`."""
-def cumprod_(input, dim, *, dtype=None) -> Tensor:
-    r"""In-place form of `cumprod`."""
 def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
     r"""The running sum along `dim`; integers and bool give int64 unless `dtype` says otherwise."""
-def cumsum_(input, dim, *, dtype=None) -> Tensor:
-    r"""In-place form of `cumsum`."""
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1) -> Tensor:
     r"""The running integral of y along `dim` by the trapezoidal rule. [.., n, ..] -> [.., n - 1, ..]"""
 default_generator: Generator

@@ -6,8 +6,10 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
+from . import ops
 from .autograd import Function, no_grad
 from .refused import missing
 from .tensor import Tensor
@@ -56,6 +58,11 @@ class CustomOpDef:
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
+
+    @property
+    def default(self) -> CustomOpDef:
+        """The operator itself: it has no overloads."""
+        return self
 
     def register_fake(self, fn: Callable) -> Callable:
         """Registers what computes results of the right shape and dtype for tensors on the meta device. Returns fn."""
@@ -120,9 +127,23 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | S
 
     def define(function: Callable) -> CustomOpDef:
         made = _DEFINED[name] = CustomOpDef(name, function, mutates_args)
+        _publish(made)
         return made
 
     return define if fn is None else define(fn)
+
+
+class _Namespace(ModuleType):
+    """`torch.ops.<namespace>`: the operators of one namespace."""
+
+
+def _publish(op: CustomOpDef) -> None:
+    """Makes "namespace::name" callable as `torch.ops.namespace.name`, and as `torch.ops.namespace.name.default`."""
+    namespace = op._qualname.split("::")[0]
+    holder = vars(ops).setdefault(namespace, _Namespace(f"torch.ops.{namespace}"))
+    if isinstance(holder, _Namespace):  # not where an operator of this package has the name
+        holder.__getattr__ = missing(holder.__name__)  # type: ignore[method-assign]
+        setattr(holder, op._name, op)
 
 
 def _found(op: Any) -> CustomOpDef:
