@@ -1,7 +1,7 @@
 """A program's call as one generated function: what the recording has answered is neither asked nor looped over again.
 
-`forward` and `backward` serve the usual kind of program. One that writes into what it was given, draws random numbers or checks indices goes the
-general way (function.py, gradients.py), and gets None here.
+`forward` and `backward` serve the usual kind of program. One that draws random numbers, or whose checks come after it has written, goes the general way
+(function.py, gradients.py), and gets None here.
 """
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..autograd import anomaly
 from ..autograd.graph import accumulator, gradient_edge, next_sequence
-from ..kernels.native import new_storage, replay
+from ..kernels.native import new_storage, read_flag, replay
+from ..ops import indexing
 from ..tensor import Tensor
-from .results import Place, rebuilt
+from .results import Place, rebuilt, share_memory
 
 if TYPE_CHECKING:
     from .function import Entry
@@ -34,15 +35,29 @@ class _Text:
         self.names[name] = value
         return name
 
-    def run(self, program, bases: dict[int, str]) -> None:
-        """Replays the program. bases: expressions of the addresses that it uses."""
+    def run(self, program, bases: dict[int, str], otherwise: str) -> None:
+        """Replays the program. bases: expressions of the addresses that it uses. otherwise: what to do where a check fails."""
         arena = "0"
+        if 1 in program.used:
+            self.names["error"] = indexing._error
+            bases[1] = "error.address"
         if program.arena:
             self.do(f"arena = new_storage({program.arena})")
             arena = "arena.data"
         count = program.format.size // 8
         addresses = [arena, *(bases[b] if b in program.used else "0" for b in range(1, count))]
-        self.do(f"replay({self.name(program.code)}, {self.name(program.format.pack)}({', '.join(addresses)}))")
+        self.do(f"bases = {self.name(program.format.pack)}({', '.join(addresses)})")
+        self.do(f"replay({self.name(program.code)}, bases)")
+        for base, offset in program.flags:
+            self.do(f"if {self.name(read_flag)}({addresses[base]} + {offset}):")
+            self.do(f"    {otherwise}")
+        if 1 in program.used:
+            self.do("words = error.words")
+            self.do("if words[0]:")
+            self.do("    words[0] = words[1] = 0")
+            self.do(f"    {otherwise}")
+        if program.rest is not None:
+            self.do(f"replay({self.name(program.rest)}, bases)")
 
     def wrap(self, name: str, spec, storage: str, offset: int) -> None:
         address = f"{storage}.data" + (f" + {offset}" if offset else "")
@@ -54,14 +69,10 @@ class _Text:
         return self.names[name]
 
 
-def _plain(program) -> bool:
-    return not program.flags and not {1, 2} & program.used
-
-
 def forward(entry: Entry):
     """`call(again, leaves)`: a replayed call's result; None where the general way is needed. again: what makes the call once more."""
     program = entry.forward
-    if entry.written or entry.random or entry.checked or not _plain(program) or any(not o.spec.numel for o in entry.fresh):
+    if entry.random or entry.copies or any(not o.spec.numel for o in entry.fresh):
         return None
     from .gradients import CompiledFunctionBackward0
 
@@ -71,15 +82,32 @@ def forward(entry: Entry):
         text.do(f"[{', '.join(names)}] = leaves")
     names += [text.name(t) for t in entry.snapshot.tensors]
     storages = {name: f"m{k}" for k, name in enumerate(entry.result_blocks)}
+    otherwise = "return again[0](*again[1], **again[2])"  # the original call
+    if entry.written:  # what it writes may be what it reads under another name: asked anew where a tensor has moved
+        text.do(f"places = ({''.join(f'{name}.ptr, ' for name in names)})")
+        apart = text.name([()])
+        text.do(f"if places != {apart}[0]:")
+        text.do(f"    if {text.name(share_memory)}([{', '.join(names)}], {text.name(entry.spans)}):")
+        text.do(f"        {otherwise}")
+        text.do(f"    {apart}[0] = places")
     for name, storage in storages.items():
         text.do(f"{storage} = new_storage({entry.sizes[name]})")
     text.do(f"kept = new_storage({entry.kept_bytes})")
     bases = [f"{name}.ptr" for name in names] + [f"{storage}.data" for storage in storages.values()] + ["kept.data"]
-    text.run(program, dict(enumerate(bases, FIRST_TENSOR)))
+    text.run(program, dict(enumerate(bases, FIRST_TENSOR)), otherwise)
+    for place, raised in entry.written:
+        text.do(f"{names[place]}.mem.version += {raised}")
+    for place, _, o in entry.made:
+        if o is not None:
+            text.wrap("grad", o.spec, storages[o.region], o.offset)
+        text.do(f"{names[place]}._grad = {'None' if o is None else 'grad'}")
     for k, o in enumerate(entry.fresh):
         text.wrap(f"o{k}", o.spec, storages[o.region], o.offset)
         if o.inference:
             text.do(f"o{k}._inference = True")
+    if entry.spent:
+        outs = "".join(f"o{k}, " for k, o in enumerate(entry.fresh) if o.tracked)
+        text.do(f"{text.name(entry.used_up)}([{', '.join(names)}], ({outs}))")
     if entry.differentiable:
         _node(text, entry, names, list(storages.values()), CompiledFunctionBackward0)
     fresh = iter(range(len(entry.fresh)))
@@ -129,7 +157,7 @@ def backward(entry: Entry):
     back = entry.backward
     assert back is not None
     program = back.program
-    if not _plain(program) or any(o is not None and o.spec is not None and not o.spec.numel for o in back.results):
+    if 2 in program.used or any(o is not None and o.spec is not None and not o.spec.numel for o in back.results):
         return None
     text = _Text("def call(node, grads):")
     grads = [f"g{k}" for k in range(len(back.pattern))]
@@ -154,7 +182,7 @@ def backward(entry: Entry):
     for storage, size in zip(storages.values(), back.sizes):
         text.do(f"{storage} = new_storage({size})")
     bases += [f"{storage}.data" for storage in storages.values()]
-    text.run(program, dict(enumerate(bases, FIRST_TENSOR)))
+    text.run(program, dict(enumerate(bases, FIRST_TENSOR)), "return None")
     storages.update((name, f"results[{k}]") for k, name in enumerate(entry.result_blocks))
     found = []
     for k, o in enumerate(back.results):

@@ -14,6 +14,7 @@ from weakref import WeakSet, ref
 
 from .. import dtypes
 from ..autograd import record
+from ..autograd.engine import BEFORE
 from ..autograd.modes import STATE
 from ..block_tensor import BlockTensor
 from ..dispatch import CONTEXT
@@ -23,12 +24,12 @@ from ..ops import indexing
 from ..ops.generator import default_generator
 from ..tensor import Tensor, wrap
 from . import calls
-from .fuse import fuse
+from .fuse import first_write, fuse
 from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
-from .results import Built, Output, Place, add_blocks, copied, hooked, put_back, random_state, rebuilt, run, set_random_state, share_memory, tensors_of
+from .results import Built, Output, Place, add_blocks, copied, hooked, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of
 
 LIMIT = 8  # kinds of call that are recorded; the next ones run eagerly
 
@@ -76,7 +77,7 @@ class Compiled:
         if key is None or key in self.eager:
             return self.function(*args, **kwargs)
         for entry in self.entries.get(key, ()):
-            if entry.snapshot.holds() and (entry.grads is None or entry.grads == [t._grad is None for t in leaves]):
+            if entry.snapshot.holds() and (entry.grads is None or entry.grads == [t._grad is None for t in leaves]) and (not entry.made or entry.may_leave(leaves)):
                 return entry.call(self.function, args, kwargs, leaves)
         if sum(map(len, self.entries.values())) >= self.limit:
             return self._give_up(key, f"it was recorded for {self.limit} kinds of call already", args, kwargs)
@@ -179,6 +180,8 @@ class Entry:
         self.settled = False
         self.waiting: Any = None  # weak reference to the node whose backward pass is to be recorded
         self.attempts = 0
+        self.made: list[tuple] = []  # (place, whether it had a gradient before, Output or None) of the external tensors whose .grad the call sets
+        self.spent = False  # the results' graph was used up inside
 
     @property
     def ready(self) -> bool:
@@ -201,8 +204,11 @@ class Entry:
         reason = recording.reason
         if reason is None and not self.snapshot.holds():
             reason = "it changes the state of a module or a variable"
-        if reason is None and any(t.mem is not mem or t._grad is not grad or t._node is not node for t, (mem, _, grad, node) in zip(external, before)):
-            reason = "it changes a gradient, the history or the memory of a tensor from outside"
+        if reason is None and any(t.mem is not mem or t._node is not node for t, (mem, _, _, node) in zip(external, before)):
+            reason = "it changes the history or the memory of a tensor from outside"
+        given = [place for place, (t, (_, _, grad, _)) in enumerate(zip(external, before)) if t._grad is not grad]
+        if reason is None and any(external[place]._hooks or external[place]._post_hooks for place in given):
+            reason = "hooks run in its backward pass"
         if reason is None:
             after, again, _ = call_key(args, kwargs)
             if after != key or [*map(id, leaves)] != [*map(id, again)]:
@@ -213,6 +219,9 @@ class Entry:
         tensors_of(result, found)
         if hooked(found, external):
             return result, "it registers a hook on a tensor, or wants its gradient kept"
+        self.spent = bool(given) and any(t._tracked for t in found)
+        if self.spent and not spent(found, external):
+            return result, "it sets gradients and returns a result that is still to be differentiated"
         self.written = [(place, t.mem.version - version) for place, (t, (_, version, *_)) in enumerate(zip(external, before)) if t.mem.version != version]
         self.spans = [t.spec.layout.span * t.spec.itemsize if t.spec.is_plain else 0 for t in external]  # bytes
         memory = Memory()
@@ -222,6 +231,7 @@ class Entry:
             self.steps = resolve(recording.steps, memory)
             outputs: list[Output] = []
             self.shape = self.describe(result, external, memory, outputs, [])
+            self.made = [(place, before[place][2] is not None, self.gradient(external[place]._grad, memory, outputs)) for place in given]
         except Unknown as error:
             return result, str(error)
         self.recipes = recording.recipes
@@ -231,6 +241,8 @@ class Entry:
         self.random = any(name == ("random",) for step in self.steps for name in names(step))
         self.checked = any(step.what == "flag" or ("fault",) in names(step) for step in self.steps)
         self.differentiable = [place for place, t in enumerate(external) if t._tracked] if any(o.tracked for o in self.fresh) else []
+        if self.spent:
+            self.differentiable = []
         if not self.differentiable:
             self.finish(set(), 0)
             self.settled = True
@@ -279,6 +291,26 @@ class Entry:
             raise Unknown("it returns a view of a tensor from outside, or one without data")
         return Output(place[0], place[1], t.spec, t._tracked, t._inference)
 
+    @staticmethod
+    def gradient(grad: Tensor | None, memory: Memory, outputs) -> Output | None:
+        """Where the gradient that a call leaves in a tensor's `.grad` was made. Raises Unknown for what cannot be made again."""
+        if grad is None:
+            return None
+        place = None if grad.spec.is_meta else memory.find(grad.ptr)
+        if place is None or place[0][0] != "block" or grad._tracked or grad._base is not None or not grad.spec.numel or any(o.region == place[0] for o in outputs):
+            raise Unknown("it leaves a gradient that is a view, has a graph or is returned as well")
+        return Output(place[0], place[1], grad.spec, False)
+
+    def may_leave(self, leaves) -> bool:
+        """Whether gradients may be set as the recorded call set them: what had one has one, and no hook wants to see it."""
+        external = [*leaves, *self.snapshot.tensors]
+        return not BEFORE and all((t._grad is not None) is had and not t._hooks and not t._post_hooks for t, had in ((external[place], had) for place, had, _ in self.made))
+
+    def used_up(self, external, outs) -> None:
+        """Hangs results on a node that is as used up as the graph that the recorded call had."""
+        node = record(CompiledFunctionBackward0, tuple([t for t in external if t._tracked]), outs)
+        node.entry, node.external = self, None
+
     def steady(self, region: tuple) -> bool:
         """Whether a region is written by the operator that made it only, if at all."""
         if region[0] == "tensor":
@@ -290,7 +322,7 @@ class Entry:
         count = len(self.snapshot.tensors) + self.leaves
         places: dict[tuple, tuple[int, int]] = {("fault",): (FAULT, 0), ("random",): (RANDOM, 0)}
         places.update((("tensor", place), (FIRST_TENSOR + place, 0)) for place in range(count))
-        self.result_blocks = sorted({o.region for o in self.fresh})
+        self.result_blocks = sorted({o.region for o in (*self.fresh, *(o for _, _, o in self.made if o is not None))})
         number = FIRST_TENSOR + count
         places.update((name, (number + k, 0)) for k, name in enumerate(self.result_blocks))
         number += len(self.result_blocks)
@@ -302,8 +334,14 @@ class Entry:
         self.kept_places = {name: offset for name, (base, offset) in places.items() if base == number and name in self.sizes}
         places.update((("grad", k), (number + 1 + k, 0)) for k in range(gradients))
         lasting = touched | set(self.result_blocks)
-        steps, self.fused = fuse(self.steps, self.recipes, lasting, self.steady)
-        self.forward = Program(steps, self.sizes, places, number)
+        steps, self.fused = fuse(self.steps, self.recipes, lasting, self.steady, self.sizes)
+        pause = None
+        if self.checked and self.written:  # checks are looked at before anything from outside is written; where that cannot be, it is copied first
+            pause = first_write(steps, self.recipes, {("tensor", place) for place, _ in self.written})
+            late = any(step.what == "flag" or ("fault",) in names(step) for step in steps[pause:])
+            pause = None if late else pause
+        self.copies = self.checked and pause is None
+        self.forward = Program(steps, self.sizes, places, number, pause)
         self.steps, self.recipes = [], {}
         return places
 
@@ -331,7 +369,7 @@ class Entry:
         results = [new_storage(self.sizes[name]) for name in self.result_blocks]
         kept = new_storage(self.kept_bytes)
         addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[storage.data for storage in results], kept.data]
-        contents = self.contents(external) if self.checked else ()
+        contents = self.contents(external) if self.copies else ()
         if not run(self.forward, addresses, self.random):
             put_back(external, contents)
             if state is not None:
@@ -340,6 +378,8 @@ class Entry:
         for place, raised in self.written:
             external[place].mem.version += raised
         memory = dict(zip(self.result_blocks, results))
+        for place, _, o in self.made:
+            external[place]._grad = None if o is None else wrap(o.spec, made := memory[o.region], made.data + o.offset)
         outs = [wrap(o.spec, mem := memory[o.region], mem.data + o.offset) for o in self.fresh]
         for out, o in zip(outs, self.fresh):
             if o.inference:
@@ -361,6 +401,8 @@ class Entry:
             node.entry, node.external, node.results, node.kept, node.first, node.again = self, external, results, kept, first, again
             if first is not None:
                 self.waiting = ref(node)
+        elif self.spent:
+            self.used_up(external, tuple([out for out, o in zip(outs, self.fresh) if o.tracked]))
         fresh = iter(outs)
         return rebuilt(self.shape, [next(fresh) if o.spec is not None else external[o.region[1]] for o in self.outputs])
 

@@ -134,7 +134,7 @@ def encode_product(product: Product) -> tuple[list[Step], int]:
         place = target.place  # sums stand where the result will
         saved += product.nbytes
     slots = (place, *product.slots[1:], *(o.place for o in (*after.outs, *after.ins)))
-    return [Step(epilogue.with_epilogue(product.what, made), slots, product.lines[-1])], saved
+    return [Step(epilogue.with_epilogue(product.what, made), slots, product.lines[-1], (place[0], target.place[0]))], saved
 
 
 def encode(kernel: Kernel) -> Step:
@@ -148,14 +148,16 @@ def encode(kernel: Kernel) -> Step:
         if plan.second is not None:
             raise NotImplementedError("a fold of few long rows takes two steps")
         descriptor = plan.first
-    return Step(descriptor, tuple(o.place for o in (*kernel.outs, *kernel.ins) if o.place is not None), kernel.lines[-1])
+    return Step(descriptor, tuple(o.place for o in (*kernel.outs, *kernel.ins) if o.place is not None), kernel.lines[-1], tuple(o.place[0] for o in kernel.outs))
 
 
-def fuse(steps: list[Step], recipes: dict[bytes, Recipe], lasting: set, steady) -> tuple[list[Step], list[Kernel]]:
+def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set, steady, sizes: dict[tuple, int]) -> tuple[list[Step], list[Kernel]]:
     """The steps with what can be fused fused, and the kernels that hold several of them.
 
     recipes: of the steps' descriptors, where there is one. lasting: regions whose contents are needed afterwards. steady(region): whether it is written by the operator that made it only, if at all.
+    sizes: of the blocks that were made meanwhile, in bytes.
     """
+    steps = _without_moves(steps, recipes, lasting, sizes)
     work: list[Any] = [decode(step, recipes) or decode_product(step) or step for step in steps]
     users: dict[tuple, list[int]] = {}
     for number, step in enumerate(steps):
@@ -206,6 +208,57 @@ def fuse(steps: list[Step], recipes: dict[bytes, Recipe], lasting: set, steady) 
         elif step is not None:
             done.append(steps[number] if type(step) in (Kernel, Product) else step)
     return done, fused
+
+
+def _without_moves(steps: list[Step], recipes, lasting, sizes) -> list[Step]:
+    """The steps without copies of a whole block into a fresh one, where nobody looks at the first one afterwards: it is made in the second's place."""
+    first: dict[tuple, int] = {}
+    last: dict[tuple, int] = {}
+    for number, step in enumerate(steps):
+        for name in names(step):
+            first.setdefault(name, number)
+            last[name] = number
+    becomes: dict[tuple, tuple] = {}
+    left = []
+    for number, step in enumerate(steps):
+        recipe = recipes.get(step.what) if type(step.what) is bytes else None
+        if type(recipe) is Copied and all(type(slot) is tuple and slot[0][0] == "block" and not slot[1] for slot in step.slots):
+            (to, _), (source, _) = step.slots
+            nbytes = recipe.target.numel * recipe.itemsize
+            whole = recipe.target is recipe.source and recipe.target.is_dense and sizes.get(to) == sizes.get(source) == nbytes
+            if whole and source not in lasting and first[to] == last[source] == number and first[source] < number:
+                becomes[source] = to
+                continue
+        left.append(step)
+    if not becomes:
+        return steps
+
+    def end(name):
+        while name in becomes:
+            name = becomes[name]
+        return name
+
+    return [step._replace(slots=tuple([(end(slot[0]), slot[1]) if type(slot) is tuple else slot for slot in step.slots])) for step in left]
+
+
+def first_write(steps: list[Step], recipes, regions: set) -> int:
+    """Number of the first step that may write one of the regions."""
+    for number, step in enumerate(steps):
+        if step.writes is not None:
+            written = set(step.writes)
+        else:
+            recipe = recipes.get(step.what) if type(step.what) is bytes else None
+            count = 4  # unknown kernels have no more results than this
+            if type(recipe) is Recipe:
+                count = len(recipe.outs)
+            elif step.what == "flag":
+                count = 0
+            elif type(step.what) is str or type(recipe) is Copied or epilogue.is_product(step.what):
+                count = 1
+            written = {slot[0] for slot in step.slots[:count] if type(slot) is tuple}
+        if written & regions:
+            return number
+    return len(steps)
 
 
 def _reads(item) -> set:

@@ -146,7 +146,7 @@ def record_backward(node, entry: Entry, grads):
         return results
     entry.changed |= {("block", number) for number, block in enumerate(recording.blocks, len(first.recording.blocks)) if block.version}
     returned = {o.region for o in outputs if o is not None}
-    steps, fused = fuse(steps, recording.recipes, returned, entry.steady)
+    steps, fused = fuse(steps, recording.recipes, returned, entry.steady, sizes)
     touched = {name for step in steps for name in names(step)} | {o.region for o in outputs if o is not None}
     places = entry.finish(touched, len(grads))
     blocks = sorted({o.region for o in outputs if o is not None and o.region in sizes})

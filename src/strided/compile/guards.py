@@ -27,6 +27,7 @@ from ..layout import Size
 from ..nn.hooks import ANY_GLOBAL
 from ..nn.module import Module
 from ..ops.generator import Generator, default_generator
+from ..optim.optimizer import GLOBAL_STEP_POST, GLOBAL_STEP_PRE, Optimizer
 from ..tensor import Spec, Tensor
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None), DType, Device, Size, slice, range, type(Ellipsis))
@@ -208,6 +209,8 @@ class Snapshot:
         elif hasattr(value, "__dict__") or any("__slots__" in base.__dict__ for base in kind.__mro__):
             if isinstance(value, Module) and (value._backward_hooks or value._backward_pre_hooks):
                 self.reason = "a module has backward hooks"
+            if isinstance(value, Optimizer):
+                self._queue += [GLOBAL_STEP_PRE, GLOBAL_STEP_POST]
             self._object(value)
         elif hasattr(kind, "__setitem__"):  # an array of NumPy's, a bytearray
             self.reason = f"it uses an object of type {kind.__name__}, whose contents cannot be watched"

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from typing import Any, NamedTuple
 
 from ..kernels.native import new_storage, read_flag, replay
+from ..ops import indexing
 
 _POINTERS = 1 << 32, 1 << 47  # where user memory lies: a slot in this range that belongs to nothing known must not be kept as a number
 _FILL, _MOVE = 0, 1  # in place of a descriptor's address; see runtime_capture.py
@@ -44,11 +45,12 @@ class Memory:
 
 
 class Step(NamedTuple):
-    """A recorded step with its addresses resolved: a slot is an int, or ((kind, number), offset)."""
+    """A recorded step with its addresses resolved: a slot is an int, or ((kind, number), offset). writes: the regions that it may write, where that is known."""
 
     what: Any
     slots: tuple
     line: Any
+    writes: tuple | None = None
 
 
 def resolve(steps, memory: Memory) -> list[Step]:
@@ -75,9 +77,10 @@ class Program:
     """Steps ready to run.
 
     places: (number, offset) of the base of every region that is not this program's own; bases are numbered from 1. Blocks without a place share the arena.
+    pause: number of the step before which checks are looked at; none follows it, and nothing from outside is written before it.
     """
 
-    def __init__(self, steps: list[Step], sizes: dict[tuple, int], places: dict[tuple, tuple[int, int]], bases: int):
+    def __init__(self, steps: list[Step], sizes: dict[tuple, int], places: dict[tuple, tuple[int, int]], bases: int, pause: int | None = None):
         self.kept = [step.what for step in steps if type(step.what) is bytes]  # descriptors must outlive their addresses
         own = {name for step in steps for name in names(step) if name not in places}
         self.temporary = sum(sizes[name] for name in own)
@@ -86,25 +89,37 @@ class Program:
         self.flags = []  # (number of the base, offset)
         self.kernels = 0
         self.used: set[int] = set()  # numbers of the bases that some step touches
-        words = []
-        for step in steps:
+        words: list[int] = []
+        counts, parts = [0], [words]
+        for number, step in enumerate(steps):
+            if number == pause:
+                words = []
+                counts.append(0)
+                parts.append(words)
             slots = [(-1, slot) if type(slot) is int else _shifted(places[slot[0]], slot[1]) for slot in step.slots]
-            self.used.update(number for number, _ in slots)
+            self.used.update(base for base, _ in slots)
             if step.what == "flag":
                 self.flags += slots
                 continue
             self.kernels += 1
+            counts[-1] += 1
             words += [_FILL if step.what == "fill" else _MOVE if step.what == "move" else _address(step.what), len(slots), *(word for slot in slots for word in slot)]
-        self.code = struct.pack(f"<{1 + len(words)}q", self.kernels, *words)
+        self.code, *rest = (struct.pack(f"<{1 + len(part)}q", count, *part) for count, part in zip(counts, parts))
+        self.rest = rest[0] if rest else None
         self.format = struct.Struct(f"<{1 + bases}q")
 
     def run(self, *addresses: int) -> bool:
         """Runs with the addresses of the bases 1, 2, …; False where a kernel met bad input (no such class): the results are then worthless."""
         arena = new_storage(self.arena)
-        replay(self.code, self.format.pack(arena.data, *addresses))
+        bases = self.format.pack(arena.data, *addresses)
+        replay(self.code, bases)
         for number, offset in self.flags:
             if read_flag((addresses[number - 1] if number else arena.data) + offset):
                 return False
+        if self.rest is not None:
+            if indexing._error.words[0]:
+                return False
+            replay(self.rest, bases)
         return True
 
 

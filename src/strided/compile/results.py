@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..autograd.saved import RELEASED
 from ..kernels.native import move_bytes, new_storage
 from ..ops import indexing
 from ..ops.generator import default_generator
@@ -110,6 +111,21 @@ def hooked(found, external) -> bool:
         seen.add(id(node))
         hooks = node.hooks
         if hooks is not None and (hooks.pre or hooks.post or hooks.retain or any(hooks.tensors.values())):
+            return True
+        queue += [edge[0] for edge in node.edges if edge is not None]
+    return False
+
+
+def spent(found, external) -> bool:
+    """Whether the graphs of the tracked results were freed by a backward pass."""
+    seen = {id(t._node) for t in external}
+    queue = [t._node for t in found if t._tracked]
+    while queue:
+        node = queue.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.saves is RELEASED:
             return True
         queue += [edge[0] for edge in node.edges if edge is not None]
     return False

@@ -104,6 +104,12 @@ def with_epilogue(product: bytes, epilogue: Epilogue) -> bytes:
     return struct.pack(f"<{len(words) + len(epilogue.words) + 1}q", *words, *epilogue.words[:2], slots, *epilogue.words[2:])
 
 
+def is_product(descriptor: bytes) -> bool:
+    """Whether it is a matrix product's of any kind: it writes its first slot and reads the others."""
+    address = memoryview(descriptor).cast("q")[0]
+    return any(found == address and type(key) is tuple and key[0] == "matmul" for key, found in list(jit._addresses.items()))
+
+
 def _packed(address: int) -> bool:
     """Whether an address is a packed product's: its key says so."""
     return any(found == address and type(key) is tuple and key[:2] == ("matmul", repr("packed")) for key, found in list(jit._addresses.items()))

@@ -1,0 +1,239 @@
+"""A whole training step compiled: gradients left in `.grad`, parameters written by the optimiser, all in one program; whatever that cannot be runs eagerly and is as right."""
+import copy
+
+import pytest
+
+import strided as torch
+from strided import nn
+
+F = nn.functional
+
+
+def setting(optimizer=torch.optim.SGD, **options):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(12, 40), nn.ReLU(), nn.Linear(40, 5))
+    return net, optimizer(net.parameters(), **{"lr": 0.1, **options})
+
+
+def step_of(net, optimizer, zero=True, keep=False):
+    def step(x, y):
+        if zero:
+            optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss if keep else loss.detach()
+
+    return step
+
+
+def batches(count, rows=32):
+    torch.manual_seed(1)
+    return [(torch.randn(rows, 12), torch.randint(0, 5, (rows,))) for _ in range(count)]
+
+
+def same(net, other):
+    for p, q in zip(net.parameters(), other.parameters()):
+        torch.testing.assert_close(p.detach(), q.detach(), rtol=1e-6, atol=1e-7)
+        assert (p.grad is None) is (q.grad is None)
+        if p.grad is not None:
+            torch.testing.assert_close(p.grad, q.grad, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_step_is_one_program(threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        (net, optimizer), (other, its) = setting(), setting()
+        run, eager = torch.compile(step_of(net, optimizer)), step_of(other, its)
+        seen = []
+        for x, y in batches(8):
+            versions = [p._version for p in net.parameters()]
+            assert torch.allclose(run(x, y), eager(x, y), rtol=1e-6)
+            same(net, other)
+            assert [p._version for p in net.parameters()] == [v + 1 for v in versions]
+            seen.append(net[0].weight.grad)
+        assert len({id(g) for g in seen}) == len({g.data_ptr() for g in seen}) == 8  # gradients of earlier steps stay what they were
+        assert run.programs == 2 and not run.reasons  # without gradients to drop, and with
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_update_is_part_of_the_gradients_product():
+    torch.manual_seed(0)
+    net = nn.Linear(200, 300)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+
+    run, x = torch.compile(step), torch.randn(160, 200)
+    for _ in range(3):
+        run(x)
+    assert run.programs == 2
+    assert any(group["saved"] >= 4 * 200 * 300 for group in run.report()["kinds"][1]["forward"]["fused"])
+
+
+def test_gradients_that_were_there_are_added_to():
+    (net, optimizer), (other, its) = setting(), setting()
+    run, eager = torch.compile(step_of(net, optimizer, zero=False)), step_of(other, its, zero=False)
+    for number, (x, y) in enumerate(batches(7)):
+        run(x, y), eager(x, y)
+        same(net, other)
+        if number % 3 == 2:
+            optimizer.zero_grad(), its.zero_grad()
+
+
+@pytest.mark.parametrize("optimizer, options", [(torch.optim.SGD, {"momentum": 0.9}), (torch.optim.SGD, {"weight_decay": 0.1, "nesterov": True, "momentum": 0.5}), (torch.optim.AdamW, {"lr": 0.01})])
+def test_optimisers_with_state(optimizer, options):
+    (net, ours), (other, its) = setting(optimizer, **options), setting(optimizer, **options)
+    run, eager = torch.compile(step_of(net, ours)), step_of(other, its)
+    for x, y in batches(6):
+        run(x, y), eager(x, y)
+        same(net, other)
+
+
+def test_a_learning_rate_that_changes():
+    (net, ours), (other, its) = setting(), setting()
+    run, eager = torch.compile(step_of(net, ours)), step_of(other, its)
+    for number, (x, y) in enumerate(batches(6)):
+        for one in (ours, its):
+            one.param_groups[0]["lr"] = 0.1 if number < 4 else 0.01
+        run(x, y), eager(x, y)
+        same(net, other)
+
+
+def test_a_bad_target_leaves_everything_as_it_was():
+    net, optimizer = setting()
+    run = torch.compile(step_of(net, optimizer))
+    (x, y), *_ = batches(1)
+    for _ in range(4):
+        run(x, y)
+    before = copy.deepcopy(net.state_dict())
+    bad = y.clone()
+    bad[3] = 7
+    with pytest.raises(IndexError, match="out of bounds"):
+        run(x, bad)
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+    run(x, y)
+    assert not torch.equal(before["0.weight"], net[0].weight)
+
+
+def test_bad_ids_leave_everything_as_it_was():
+    torch.manual_seed(0)
+    table, head = nn.Embedding(9, 16), nn.Linear(16, 9)
+    optimizer = torch.optim.SGD([*table.parameters(), *head.parameters()], lr=0.1)
+
+    def step(ids):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(head(table(ids[:-1])), ids[1:])
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    run, ids = torch.compile(step), torch.arange(9)
+    losses = [float(run(ids)) for _ in range(5)]
+    assert losses == sorted(losses, reverse=True) and run.programs == 2
+    before = [p.detach().clone() for p in (*table.parameters(), *head.parameters())]
+    with pytest.raises(IndexError):
+        run(torch.full((9,), 12))
+    assert all(torch.equal(a, b) for a, b in zip(before, (*table.parameters(), *head.parameters())))
+    assert float(run(ids)) < losses[-1]
+
+
+def test_hooks_on_parameters_run():
+    net, optimizer = setting()
+    run = torch.compile(step_of(net, optimizer))
+    (x, y), *_ = batches(1)
+    for _ in range(3):
+        run(x, y)
+    calls = []
+    handle = net[0].weight.register_hook(lambda g: calls.append(g.shape))
+    later = net[2].weight.register_post_accumulate_grad_hook(lambda p: calls.append(p.shape))
+    for _ in range(2):
+        run(x, y)
+    assert calls == [(5, 40), (40, 12)] * 2 or calls == [(40, 12), (5, 40)] * 2
+    handle.remove(), later.remove()
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_hooks_of_optimisers_run(everywhere):
+    net, optimizer = setting()
+    run = torch.compile(step_of(net, optimizer))
+    (x, y), *_ = batches(1)
+    for _ in range(3):
+        run(x, y)
+    calls = []
+    register = torch.optim.optimizer.register_optimizer_step_post_hook if everywhere else optimizer.register_step_post_hook
+    handle = register(lambda *_: calls.append(1))
+    try:
+        for _ in range(4):
+            run(x, y)
+    finally:
+        handle.remove()
+    assert len(calls) == 4
+
+
+def test_the_loss_that_is_returned_is_used_up():
+    net, optimizer = setting()
+    run = torch.compile(step_of(net, optimizer, keep=True))
+    (x, y), *_ = batches(1)
+    for _ in range(4):
+        loss = run(x, y)
+        assert loss.requires_grad and loss.grad_fn is not None
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            loss.backward()
+    assert run.programs == 2
+
+
+def test_a_parameter_that_moves_or_is_the_input():
+    (net, optimizer), (other, its) = setting(), setting()
+    run, eager = torch.compile(step_of(net, optimizer)), step_of(other, its)
+    (x, y), *more = batches(6)
+    for number, (x, y) in enumerate(more):
+        run(x, y), eager(x, y)
+        same(net, other)
+        if number == 2:
+            net[0].weight.data = net[0].weight.detach().clone()
+    w, v = net[0].weight.detach()[:32], other[0].weight.detach()[:32]  # written while it is read
+    for _ in range(2):
+        run(w, y[:32]), eager(v, y[:32])
+        same(net, other)
+
+
+def test_frozen_parameters_and_unused_ones():
+    torch.manual_seed(0)
+    net = nn.ModuleDict({"a": nn.Linear(12, 5), "b": nn.Linear(12, 5)})
+    net["a"].bias.requires_grad_(False)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(net["a"](x), y).backward()
+        optimizer.step()
+
+    run = torch.compile(step)
+    (x, y), *_ = batches(1)
+    before = copy.deepcopy(net.state_dict())
+    for _ in range(4):
+        run(x, y)
+    assert net["b"].weight.grad is None and net["a"].bias.grad is None and net["a"].weight.grad is not None
+    assert torch.equal(net["a"].bias, before["a.bias"]) and not torch.equal(net["a"].weight, before["a.weight"])
+
+
+def test_only_gradients():
+    net, _ = setting()
+    other = copy.deepcopy(net)
+
+    def gradients(module, x, y):
+        module.zero_grad()
+        F.cross_entropy(module(x), y).backward()
+
+    run = torch.compile(lambda x, y: gradients(net, x, y))
+    for x, y in batches(5):
+        run(x, y)
+        gradients(other, x, y)
+        same(net, other)
