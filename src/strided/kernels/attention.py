@@ -9,7 +9,7 @@ from math import prod
 from ..layout import collapse
 from . import jit, native
 from .attention_few_ir import few_module
-from .attention_grad_ir import attention_grad_module
+from .attention_grad_ir import SPILL, attention_grad_module
 from .attention_ir import attention_module
 from .gemm_pack import Kind
 from .gemm_text import TYPES
@@ -21,7 +21,7 @@ MASKS = (*DTYPES, "bool")
 KEYS = 168  # keys a block: a panel's scores of them stay in the first-level cache
 ROWS = 1 << 17  # floats of the packed query rows and of the results of an item: with a block of keys and values, they stay in the second-level cache
 SHARES = 4  # parts a thread: whoever is done takes another
-WEIGHTS = 1 << 17  # floats of the weights of a block of query rows while gradients are computed, and as many of their gradients
+GRADIENT_ROWS, GRADIENT_KEYS = 56, 160  # query rows and keys of a block while gradients are computed
 
 
 def build_attention(out, query, key, value, mask=None, *, causal: bool = False, result_bytes: int = 0) -> bytes:
@@ -29,7 +29,7 @@ def build_attention(out, query, key, value, mask=None, *, causal: bool = False, 
 
     query [*, L, E], key [*, S, E], value [*, S, Ev], out [*, L, Ev], mask [*, L, S] of a dtype of `MASKS`; batch dimensions come broadcast to one shape.
     Slots: addresses of out, query, key, value (, mask), of the statistics that the gradients want or 0, then scale as a float. Rows that may look nowhere
-    give zeros. Statistics are float32 [2, *, L]: the greatest score of a row and log2 of the sum of its exponentials.
+    give zeros. Statistics are float32 [2, *, L]: the greatest score of a row and the inverse of the sum of its exponentials.
     """
     layouts = [x[1] for x in (query, key, value, out)]
     kind, mask_name = _kind(query[0]), "" if mask is None else mask[0].name
@@ -75,13 +75,14 @@ def build_attention_few(out, query, key, value, mask=None, *, causal: bool = Fal
     return native.pack_desc(address, 5 + (mask is not None), parts, work > GIL_GRAIN, result_bytes, words)
 
 
-def build_attention_grad(results, query, key, value, grad, mask=None, *, causal: bool = False) -> tuple[bytes, int]:
+def build_attention_grad(results, query, key, value, grad, out, mask=None, *, causal: bool = False) -> tuple[bytes, int]:
     """Descriptor of the gradients of `build_attention`'s operator, and the bytes of scratch it needs.
 
-    results: (dtype, Layout) of d_query, d_key, d_value, of one dtype; grad [*, L, Ev]; batch dimensions come broadcast to one shape, results included.
-    Slots: addresses of d_query, d_key, d_value, query, key, value, grad (, mask), the scratch, then scale as a float.
+    results: (dtype, Layout) of d_query, d_key, d_value, of one dtype; grad and out [*, L, Ev]; batch dimensions come broadcast to one shape, results
+    included. Slots: addresses of d_query, d_key, d_value, query, key, value, grad, out (, mask), the statistics that `build_attention`'s kernel wrote,
+    the scratch, then scale as a float.
     """
-    layouts = [x[1] for x in (query, key, value, grad, *results)]
+    layouts = [x[1] for x in (query, key, value, grad, out, *results)]
     kind, mask_name, result = _kind(query[0]), "" if mask is None else mask[0].name, results[0][0].name
     key_ = ("attention gradients", repr(kind), result, mask_name)
     address = jit.compile_kernel(key_, lambda: attention_grad_module(kind, result, mask_name, jit.host().attributes))
@@ -90,20 +91,18 @@ def build_attention_grad(results, query, key, value, grad, mask=None, *, causal:
     top, nr = kind.tile.heights[0], kind.tile.nr
     work = entries * length * keys * (3 * width + 2 * values)
     parts = max(1, min(native.parts_for(work, THREAD_GRAIN), entries))
-    columns = _round_up(max(keys, 1), nr)
-    q_rows = max(2 * top, min(8 * top, WEIGHTS // columns // top * top))
-    q_rows = min(q_rows, _round_up(max(length, 1), top))
-    q_tall, k_tall = q_rows + top, keys + top  # whole tiles are written
-    wide, wide_values = _round_up(max(width, 1), nr), _round_up(max(values, 1), nr)
+    q_rows = GRADIENT_ROWS // top * top
+    k_rows = min(_round_up(GRADIENT_KEYS, nr), _round_up(max(keys, 1), nr))
+    block, tall = _round_up(max(length, 1), q_rows), length + top  # transposed query rows lie in whole blocks; whole tiles are written
+    wide = _round_up(max(width, 1), nr)
     offsets = _places((
-        columns * width, columns * values, keys * wide + nr,  # K^T, V^T, K as right operands
-        q_tall * width, q_tall * values, q_rows * max(wide, wide_values) + nr,  # Q and G as left ones, either as right one
-        q_tall * columns, q_tall * columns, max(q_tall * columns, k_tall * q_rows) + nr,  # weights, their gradients, either packed
-        q_tall * wide, k_tall * wide, k_tall * wide_values, top * nr,
+        tall * width + nr, tall * values + nr, block * (width + top) + nr, block * (values + top) + nr,  # Q, G, Q^T, G^T as left operands
+        k_rows * width + nr, k_rows * values + nr, wide * k_rows + nr,  # K^T, V^T, K as right ones
+        (q_rows + top) * nr, (q_rows + top) * nr, (q_rows + top) * (k_rows + SPILL) + nr,  # weights, their gradients, those as a left operand
+        tall * wide, k_rows * (width + top), k_rows * (values + top), length, length, nr,  # sums of the results; of each row; factors of a panel
     ))  # fmt: skip
-    words = [length, keys, width, values, entries, q_rows, int(causal), *_edges(layouts, mask), *offsets, *batch_words]
-    slots = 9 + (mask is not None)
-    return native.pack_desc(address, slots, parts, work > GIL_GRAIN, 0, words), parts * offsets[-1]
+    words = [length, keys, width, values, entries, q_rows, k_rows, int(causal), *_edges(layouts, mask), *offsets, *batch_words]
+    return native.pack_desc(address, 11 + (mask is not None), parts, work > GIL_GRAIN, 0, words), parts * offsets[-1]
 
 
 def _kind(dtype) -> Kind:

@@ -5,24 +5,24 @@ item. Scores of all keys of an item are kept, so that the softmax is one call. W
 """
 from __future__ import annotations
 
-from .attention_text import MINUS_INFINITY, exp, mask_memory
-from .attention_text import add_mask_by_rows as add_mask
+from .attention_text import LOG2_E, MINUS_INFINITY, add_mask, exp2, greater, mask_memory, number, reduced
 from .gemm_ir import batch_offsets
 from .gemm_pack import Kind
-from .gemm_text import SIZES, TYPES, Function, mangled, module, vector
+from .gemm_text import SIZES, TYPES, Function, module, vector
 
 # Sizes, then strides in elements (heads that share keys, rows, columns) of q and out, (rows) of k and v, (heads, rows, columns) of the mask; the scratch.
 WORDS = "length heads keys width value_width items causal hsq rsq csq rsk rsv hso rso cso hsm rsm csm at_s at_o at_m at_l ld wide wide_values scratch batch_dims".split()
 FIRST = 8
 BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
 KEYS = 64  # keys a step: all rows meet them while they are in the first-level cache
+BESIDE = 4  # vectors of scores a step of the softmax: that many maxima and sums run beside each other
 TOGETHER = 4  # keys, or vectors of a value, held in registers at a time
 
 
 def few_module(kind: Kind, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v as a and b. mask: "" or the dtype of the mask."""
     heights = range(1, tile_height(kind) + 1)
-    functions = [kernel(kind, mask), item(kind, mask, attributes), rows(kind, attributes)]
+    functions = [kernel(kind, mask), item(kind, mask, attributes), softmax(kind, attributes)]
     functions += [make(kind, h, attributes) for make in (scores, mixture) for h in heights]
     return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
 
@@ -116,60 +116,39 @@ def mixture(kind: Kind, height: int, attributes: str) -> Function:
     return f
 
 
-BESIDE = 4  # vectors of scores a step: that many maxima and sums run beside each other
+def softmax(kind: Kind, attributes: str) -> Function:
+    """Scores S [rows, ld] become exp(score * scale - maximum of their row), l their sums.
 
-
-def rows(kind: Kind, attributes: str) -> Function:
-    """One step of the online softmax: scores S [rows, ld] of a block of keys become exp(score * scale - maximum); maxima, sums, results O so far follow.
-
-    Row i looks at its first `keys` columns, with `causal` only at min(keys, first + i) of them; those behind become 0, whatever stood there.
+    Row i looks at its first `keys` columns, with `causal` only at min(keys, i + 1) of them; those behind become 0, whatever stood there.
     """
-    w = kind.tile.width
-    wide, ints, bits = vector("float", w), vector("i32", w), vector("i1", w)
-    f = Function("softmax", "i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale, ptr noalias %s, i64 %ld, ptr noalias %m, ptr noalias %l, ptr noalias %o, i64 %ldo", attributes + " noinline")
-    numbers = "<" + ", ".join(f"i32 {i}" for i in range(w)) + ">"
-    none = f.constant("float", MINUS_INFINITY, w)
-    factors = f.splat("float", "%scale", w)
-    f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
-    for name in ("fadd", "fmax"):
-        f.declared.add(f"declare float @llvm.vector.reduce.{name}.{mangled('float', w)}({'float, ' if name == 'fadd' else ''}{wide})")
-
-    def greater(a, b):  # b where a is NaN: a NaN comes into the sum by its exponential
-        return f.op(f"select {bits} {f.op(f'fcmp ogt {wide} {a}, {b}')}, {wide} {a}, {wide} {b}")
-
+    t = kind.tile
+    w = t.width
+    wide, bits = vector("float", w), vector("i1", w)
+    f = Function("softmax", "i64 %rows, i64 %keys, i1 %causal, float %scale, ptr noalias %s, i64 %ld, ptr noalias %l", attributes + " noinline")
+    none, factor, factors = f.constant("float", MINUS_INFINITY, w), f.constant("float", number(LOG2_E), w), f.splat("float", "%scale", w)
     with f.loop(0, "%rows") as i:
-        seen = f.min("%keys", f.add("%first", i))
-        limit = f.op(f"select i1 %causal, i64 {seen}, i64 %keys")
-        limit = f.op(f"call i64 @llvm.smax.i64(i64 {limit}, i64 0)")
+        limit = f.op(f"select i1 %causal, i64 {f.min('%keys', f.add(i, 1))}, i64 %keys")
         row = f.at("float", "%s", f.mul(i, "%ld"))
         whole = f.mul(f.div(limit, BESIDE * w), BESIDE * w)  # columns that are all seen
-        tops = [f.variable(wide, none, 64) for _ in range(BESIDE)]
         score = lambda j: f.times("float", w, f.load(wide, f.at("float", row, j), 64), factors)
-
-        def live(j):
-            left = f.op(f"trunc i64 {f.sub(limit, j)} to i32")
-            return f.op(f"icmp slt {ints} {numbers}, {f.splat('i32', left, w)}")
-
+        live = lambda j: f.lanes_below(f.sub(limit, j), w)
+        tops = [f.variable(wide, none, 64) for _ in range(BESIDE)]
         with f.loop(0, whole, BESIDE * w) as j:
             for n, top in enumerate(tops):
-                f.store(wide, greater(score(f.add(j, n * w)), f.load(wide, top, 64)), top, 64)
+                f.store(wide, greater(f, score(f.add(j, n * w)), f.load(wide, top, 64), w), top, 64)
         with f.loop(whole, limit, w) as j:
             value = f.op(f"select {bits} {live(j)}, {wide} {score(j)}, {wide} {none}")
-            f.store(wide, greater(value, f.load(wide, tops[0], 64)), tops[0], 64)
+            f.store(wide, greater(f, value, f.load(wide, tops[0], 64), w), tops[0], 64)
         highest = f.load(wide, tops[0], 64)
         for top in tops[1:]:
-            highest = greater(highest, f.load(wide, top, 64))
-        highest = f.op(f"call float @llvm.vector.reduce.fmax.{mangled('float', w)}({wide} {highest})")
-        before = f.load("float", f.at("float", "%m", i))
-        now = f.call("float", "llvm.maxnum.f32", f"float {highest}", f"float {before}")
-        f.store("float", now, f.at("float", "%m", i))
-        blind = f.op(f"fcmp oeq float {now}, {MINUS_INFINITY}")  # the row has seen nothing yet: -inf - -inf must not become NaN
-        base = f.op(f"select i1 {blind}, float 0.0, float {now}")
-        many = f.splat("float", base, w)
+            highest = greater(f, highest, f.load(wide, top, 64), w)
+        highest = reduced(f, "max", w, highest)
+        blind = f.op(f"fcmp oeq float {highest}, {MINUS_INFINITY}")  # a row that may look nowhere: -inf - -inf must not become NaN
+        base = f.splat("float", f.op(f"select i1 {blind}, float 0.0, float {highest}"), w)
         sums = [f.variable(wide, "zeroinitializer", 64) for _ in range(BESIDE)]
 
         def weigh(j, sum, mask=None):
-            p = exp(f, f.op(f"fsub {wide} {score(j)}, {many}"), w)
+            p = exp2(f, f.op(f"fsub {wide} {score(j)}, {base}"), factor, w, t.fused)
             if mask is not None:
                 p = f.op(f"select {bits} {mask}, {wide} {p}, {wide} zeroinitializer")
             f.store(wide, p, f.at("float", row, j), 64)
@@ -183,17 +162,7 @@ def rows(kind: Kind, attributes: str) -> Function:
         total = f.load(wide, sums[0], 64)
         for sum in sums[1:]:
             total = f.plus("float", w, total, f.load(wide, sum, 64))
-        added = f.op(f"call reassoc float @llvm.vector.reduce.fadd.{mangled('float', w)}(float -0.0, {wide} {total})")
-        place = f.at("float", "%l", i)
-        kept = f.variable("float", added)
-        with f.when(f.op(f"fcmp ogt float {before}, {MINUS_INFINITY}")):  # what was summed up to now is rescaled
-            factor = exp(f, f.op(f"fsub float {before}, {base}"), 1)
-            f.store("float", f.fma("float", 1, f.load("float", place), factor, added), kept)
-            scale = f.splat("float", factor, w)
-            with f.when(f.op(f"fcmp une float {factor}, 1.0")), f.loop(0, "%ldo", w) as j:
-                value = f.at("float", "%o", f.add(f.mul(i, "%ldo"), j))
-                f.store(wide, f.times("float", w, f.load(wide, value, 64), scale), value, 64)
-        f.store("float", f.load("float", kept), place)
+        f.store("float", reduced(f, "add", w, total), f.at("float", "%l", i))
     return f
 
 
@@ -210,8 +179,6 @@ def item(kind: Kind, mask: str, attributes: str) -> Function:
     with f.loop(0, f.mul(count, "%wide_values")) as i:
         f.store("float", "0.0", f.at("float", "%o", i))
     with f.loop(0, count) as i:
-        f.store("float", MINUS_INFINITY, f.at("float", "%m", i))
-        f.store("float", "0.0", f.at("float", "%l", i))
         row = f.at(memory, "%q", f.add(f.mul(f.div(i, "%length"), "%hsq"), f.mul(f.rem(i, "%length"), "%rsq")))
         with f.loop(0, "%width") as e:
             value = f.decode(kind.a, f.load(memory, f.at(memory, row, f.mul(e, "%csq"))), 1, t.half)
@@ -239,12 +206,11 @@ def item(kind: Kind, mask: str, attributes: str) -> Function:
         tiles(score)
     with f.loop(0, "%heads") as h:
         first = f.mul(h, "%length")
-        s, o = f.at("float", "%s", f.mul(first, "%ld")), f.at("float", "%o", f.mul(first, "%wide_values"))
+        s = f.at("float", "%s", f.mul(first, "%ld"))
         if mask:
             add_mask(f, kind, mask, f.at(mask_memory(mask), "%mask", f.mul(h, "%hsm")), s, "%length", "%keys", "%ld")
-        m, l = f.at("float", "%m", first), f.at("float", "%l", first)
         causal, scale = f.compare("ne", "%causal", 0), "1.0" if mask else "%scale"
-        f.do(f"call void @softmax(i64 %length, i64 %keys, i1 {causal}, i64 1, float {scale}, ptr {s}, i64 %ld, ptr {m}, ptr {l}, ptr {o}, i64 %wide_values)")
+        f.do(f"call void @softmax(i64 %length, i64 %keys, i1 {causal}, float {scale}, ptr {s}, i64 %ld, ptr {f.at('float', '%l', first)})")
     with f.loop(0, "%keys", KEYS) as k0:
         keys, here = f.min(KEYS, f.sub("%keys", k0)), f.at(memory, "%v", f.mul(k0, "%rsv"))
         tiles(mix)

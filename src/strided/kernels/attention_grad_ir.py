@@ -1,172 +1,182 @@
 """The gradients of attention as one kernel, in LLVM IR: d_query, d_key and d_value without the matrix of scores in memory.
 
-A block of query rows computes its weights again over all the keys it may see, so that the softmax is exact and needs nothing kept by the forward
-pass; five products follow, all the packed micro-kernel of gemm_ir.py. Gradients of keys and values are summed in float32 over the blocks of one
-batch entry and rounded once. Which calls come here is decided in attention.py.
+The weights are computed again, NR keys a panel and a block of query rows at a time, from the scores and what the forward pass kept of each row: its
+greatest score and the inverse of its sum. Keys are lanes, so that weights and their gradients are right operands where they stand; only those of the
+query's gradient are packed. Sums over blocks are float32 and rounded once. Which calls come here is decided in attention.py.
 
-    S = Q K^T    P = softmax(scale S + mask)    dP = G V^T    dS = scale P (dP - rowsum(P dP))    dQ = dS K    dK += dS^T Q    dV += P^T G
+    S = Q K^T    P = softmax(scale S + mask)    dP = G V^T    dS = P (dP - rowsum(G O))    dQ = scale dS K    dK += scale dS^T Q    dV += P^T G
 """
 from __future__ import annotations
 
-from .attention_text import MINUS_INFINITY, exp, mask_memory, pack_rows
-from .attention_text import add_mask_by_rows as add_mask
-from .attention_text import product_by_rows as product
-from .gemm_ir import batch_offsets, micro
-from .gemm_pack import Kind, pack
-from .gemm_text import TYPES, Function, mangled, module, vector
+from .attention_text import LOG2_E, add_mask, exp2, mask_memory, number, pack_left, pack_right, product, product_functions, reduced, turn
+from .gemm_ir import batch_offsets
+from .gemm_pack import Kind
+from .gemm_text import TYPES, Function, module, vector
 
 # Sizes, then strides in elements (rows, columns) of every operand; offsets of the scratch's parts in bytes, and its whole size.
-OPERANDS = "q k v g dq dk dv m".split()
-PARTS = "kt vt kb pq pg gb s d pp o dk dv held".split()
-SIZES = "length keys width value_width items q_rows causal".split()
+OPERANDS = "q k v g o dq dk dv m".split()
+PARTS = "pq pg qt gt kt vt kb s d pd dq dk dv base delta factors".split()
+SIZES = "length keys width value_width items q_rows k_rows causal".split()
 WORDS = [*SIZES, *(f"{axis}s{name}" for name in OPERANDS for axis in "rc"), *(f"at_{part}" for part in PARTS), "scratch", "batch_dims"]
 FIRST = 8
-BATCH = FIRST + len(WORDS)  # then nine words a batch dimension: size, strides of the operands
+BATCH = FIRST + len(WORDS)  # then ten words a batch dimension: size, strides of the operands
+SPILL = 4  # rows behind each panel that is packed piece by piece: packing stores whole vectors, which must not reach the next panel
+ARGUMENTS = [word for word in WORDS if not word.startswith(("at_", "scratch", "batch", "items"))]
 
 
 def attention_grad_module(kind: Kind, result: str, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v, g as a and b, float32 as c. result: dtype of the gradients. mask: "" or the dtype of the mask."""
-    dtypes = dict.fromkeys((kind.a, kind.own))
-    functions = [kernel(kind, result, mask), entry(kind, result, mask, attributes), weights(kind, attributes), scores_gradient(kind, attributes)]
-    functions += [round_out(kind, result, attributes), *(pack(kind, d, d, attributes) for d in dtypes)]
-    functions += [micro(kind, height, attributes) for height in kind.tile.heights]
+    functions = [kernel(kind, result, mask), entry(kind, result, mask, attributes), weights(kind, attributes), prepare(kind, mask, attributes)]
+    functions += [round_out(kind, result, attributes), turn(kind, result, attributes), *product_functions(kind, (kind.a, kind.own), attributes)]
     return module(*functions)
 
 
-def _reduce(f: Function, how: str, lanes: int, value: str) -> str:
-    wide = vector("float", lanes)
-    if how == "add":
-        f.declared.add(f"declare float @llvm.vector.reduce.fadd.{mangled('float', lanes)}(float, {wide})")
-        return f.op(f"call reassoc float @llvm.vector.reduce.fadd.{mangled('float', lanes)}(float -0.0, {wide} {value})")
-    return f.call("float", f"llvm.vector.reduce.fmax.{mangled('float', lanes)}", f"{wide} {value}")
-
-
-def weights(kind: Kind, attributes: str) -> Function:
-    """Scores S [rows, ld] become softmax(scale * S) in place. Row i looks at its first `keys` columns, with `causal` only at min(keys, first + i); the rest become 0."""
-    w = kind.tile.width
-    wide, ints = vector("float", w), vector("i32", w)
-    f = Function("weights", "i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale, ptr noalias %s, i64 %ld", attributes + " noinline")
-    numbers = "<" + ", ".join(f"i32 {i}" for i in range(w)) + ">"
-    none, factors = f.constant("float", MINUS_INFINITY, w), f.splat("float", "%scale", w)
+def prepare(kind: Kind, mask: str, attributes: str) -> Function:
+    """delta[i] = the sum of g * o of row i; base[i] = its greatest score, of scores that a negative scale has not turned yet."""
+    memory, half, w = TYPES[kind.a][0], kind.tile.half, kind.tile.width
+    wide = vector("float", w)
+    names = "ptr noalias %g, i64 %rsg, i64 %csg, ptr noalias %o, i64 %rso, i64 %cso, ptr noalias %top, ptr noalias %base, ptr noalias %delta, float %scale"
+    f = Function("prepare", f"i64 %rows, i64 %columns, {names}", attributes + " noinline")
+    read = lambda row, e, lanes=1: f.decode(kind.a, f.load(vector(memory, lanes), f.at(memory, row, e), 4 if memory == "float" else 2), lanes, half)
     with f.loop(0, "%rows") as i:
-        seen = f.min("%keys", f.add("%first", i))
-        limit = f.op(f"select i1 %causal, i64 {seen}, i64 %keys")
-        row = f.at("float", "%s", f.mul(i, "%ld"))
-        top, total = f.variable(wide, none, 64), f.variable(wide, "zeroinitializer", 64)
-        with f.loop(0, "%ld", w) as j:
-            place = f.at("float", row, j)
-            left = f.op(f"trunc i64 {f.sub(limit, j)} to i32")
-            live = f.op(f"icmp slt {ints} {numbers}, {f.splat('i32', left, w)}")
-            score = f.op(f"select {vector('i1', w)} {live}, {wide} {f.times('float', w, f.load(wide, place, 64), factors)}, {wide} {none}")
-            f.store(wide, score, place, 64)
-            f.store(wide, f.call(wide, f"llvm.maxnum.{mangled('float', w)}", f"{wide} {score}", f"{wide} {f.load(wide, top, 64)}"), top, 64)
-        highest = _reduce(f, "max", w, f.load(wide, top, 64))
-        blind = f.op(f"fcmp oeq float {highest}, {MINUS_INFINITY}")  # a row that may look nowhere: -inf - -inf must not become NaN
-        base = f.splat("float", f.op(f"select i1 {blind}, float 0.0, float {highest}"), w)
-        with f.loop(0, "%ld", w) as j:
-            place = f.at("float", row, j)
-            p = exp(f, f.op(f"fsub {wide} {f.load(wide, place, 64)}, {base}"), w)
-            f.store(wide, p, place, 64)
-            f.store(wide, f.plus("float", w, f.load(wide, total, 64), p), total, 64)
-        added = _reduce(f, "add", w, f.load(wide, total, 64))
-        nothing = f.op(f"fcmp oeq float {added}, 0.0")
-        inverse = f.splat("float", f.op(f"fdiv float 1.0, {f.op(f'select i1 {nothing}, float 1.0, float {added}')}"), w)
-        with f.loop(0, "%ld", w) as j:
-            place = f.at("float", row, j)
-            f.store(wide, f.times("float", w, f.load(wide, place, 64), inverse), place, 64)
+        g, o = f.at(memory, "%g", f.mul(i, "%rsg")), f.at(memory, "%o", f.mul(i, "%rso"))
+        sums = f.variable(wide, "zeroinitializer", 64)
+        beside = f.both(f.compare("eq", "%csg", 1), f.compare("eq", "%cso", 1))
+        whole = f.op(f"select i1 {beside}, i64 {f.mul(f.div('%columns', w), w)}, i64 0")
+        with f.loop(0, whole, w) as e:
+            f.store(wide, f.fma("float", w, read(g, e, w), read(o, e, w), f.load(wide, sums, 64), kind.tile.fused), sums, 64)
+        total = f.variable("float", reduced(f, "add", w, f.load(wide, sums, 64)))
+        with f.loop(whole, "%columns") as e:
+            f.store("float", f.fma("float", 1, read(g, f.mul(e, "%csg")), read(o, f.mul(e, "%cso")), f.load("float", total), kind.tile.fused), total)
+        f.store("float", f.load("float", total), f.at("float", "%delta", i))
+        top = f.load("float", f.at("float", "%top", i))
+        if not mask:
+            turned = f.op("fcmp olt float %scale, 0.0")
+            top = f.op(f"select i1 {turned}, float {f.op(f'fneg float {top}')}, float {top}")
+        f.store("float", top, f.at("float", "%base", i))
     return f
 
 
-def scores_gradient(kind: Kind, attributes: str) -> Function:
-    """D [rows, ld], the gradients of the weights S, become those of the scores: scale * S * (D - rowsum(S * D)). A weight of 0 passes nothing on, whatever stands in D."""
-    w = kind.tile.width
+def weights(kind: Kind, attributes: str) -> Function:
+    """Scores S [rows, NR] become weights, 2^((S - base) * factor) * inverse, and their gradients D become those of the scores: S * (D - delta).
+
+    Of the rows before `clear`, lane j counts where j < keys and, with `causal`, j < first + the row's number; behind, all do. What does not is 0 in both,
+    and a weight of 0 passes nothing on, whatever stands in D.
+    """
+    t = kind.tile
+    w, nr = t.width, t.nr
     wide, bits = vector("float", w), vector("i1", w)
-    f = Function("scores_gradient", "i64 %rows, float %scale, ptr noalias %s, ptr noalias %d, i64 %ld", attributes + " noinline")
-    factors = f.splat("float", "%scale", w)
+    names = "i64 %begin, i64 %clear, i64 %rows, i64 %keys, i1 %causal, i64 %first, float %factor"
+    f = Function("weights", f"{names}, ptr noalias %s, ptr noalias %d, ptr noalias %base, ptr noalias %inverse, ptr noalias %delta", attributes + " noinline")
+    factor = f.splat("float", "%factor", w)
 
-    def weighted(p, d):
-        hidden = f.op(f"fcmp oeq {wide} {p}, zeroinitializer")
-        return f.op(f"select {bits} {hidden}, {wide} zeroinitializer, {wide} {f.times('float', w, p, d)}")
+    def row(i, live=None):
+        base, inverse, delta = (f.splat("float", f.load("float", f.at("float", f"%{name}", i)), w) for name in ("base", "inverse", "delta"))
+        for j in range(t.vectors):
+            here, there = (f.at("float", part, f.add(f.mul(i, nr), j * w)) for part in ("%s", "%d"))
+            p = exp2(f, f.op(f"fsub {wide} {f.load(wide, here, 64)}, {base}"), factor, w, t.fused)
+            p = f.times("float", w, p, inverse)
+            if live is not None:
+                p = f.op(f"select {bits} {f.lanes_below(f.sub(live, j * w), w)}, {wide} {p}, {wide} zeroinitializer")
+            centred = f.op(f"fsub {wide} {f.load(wide, there, 64)}, {delta}")
+            nothing = f.op(f"fcmp oeq {wide} {p}, zeroinitializer")
+            d = f.op(f"select {bits} {nothing}, {wide} zeroinitializer, {wide} {f.times('float', w, p, centred)}")
+            f.store(wide, f.decode(kind.own, p, w, t.half), here, 64)
+            f.store(wide, f.decode(kind.own, d, w, t.half), there, 64)
 
-    with f.loop(0, "%rows") as i:
-        s, d = f.at("float", "%s", f.mul(i, "%ld")), f.at("float", "%d", f.mul(i, "%ld"))
-        total = f.variable(wide, "zeroinitializer", 64)
-        with f.loop(0, "%ld", w) as j:
-            each = weighted(f.load(wide, f.at("float", s, j), 64), f.load(wide, f.at("float", d, j), 64))
-            f.store(wide, f.plus("float", w, f.load(wide, total, 64), each), total, 64)
-        mean = f.splat("float", _reduce(f, "add", w, f.load(wide, total, 64)), w)
-        with f.loop(0, "%ld", w) as j:
-            place = f.at("float", d, j)
-            centred = f.op(f"fsub {wide} {f.load(wide, place, 64)}, {mean}")
-            f.store(wide, f.times("float", w, weighted(f.load(wide, f.at("float", s, j), 64), centred), factors), place, 64)
+    with f.loop("%begin", "%clear") as i:
+        seen = f.min("%keys", f.add("%first", i))
+        row(i, f.op(f"select i1 %causal, i64 {seen}, i64 %keys"))
+    with f.loop("%clear", "%rows") as i:
+        row(i)
     return f
 
 
 def round_out(kind: Kind, result: str, attributes: str) -> Function:
-    """to [rows, columns] of the results' dtype with any strides = from [rows, ld] in float32."""
+    """to [rows, columns] of the results' dtype with any strides = from [rows, ld] in float32, times a factor."""
     memory, half = TYPES[result][0], kind.tile.half
-    f = Function("round_out", "i64 %rows, i64 %columns, ptr noalias %from, i64 %ld, ptr noalias %to, i64 %rs, i64 %cs", attributes + " noinline")
+    f = Function("round_out", "i64 %rows, i64 %columns, ptr noalias %from, i64 %ld, float %factor, ptr noalias %to, i64 %rs, i64 %cs", attributes + " noinline")
 
     def copy(step):
         with f.loop(0, "%rows") as i:
             source, target = f.at("float", "%from", f.mul(i, "%ld")), f.at(memory, "%to", f.mul(i, "%rs"))
             with f.loop(0, "%columns") as j:
-                f.store(memory, f.encode(result, f.load("float", f.at("float", source, j)), 1, half), f.at(memory, target, f.mul(j, step)))
+                value = f.times("float", 1, f.load("float", f.at("float", source, j)), "%factor")
+                f.store(memory, f.encode(result, value, 1, half), f.at(memory, target, f.mul(j, step)))
 
     f.choose(f.compare("eq", "%cs", 1), lambda: copy(1), lambda: copy("%cs"))
     return f
 
 
-def pack_columns(f: Function, kind: Kind, dtype: str, source, row_step, step, k, columns, target, depth=None) -> None:
-    """Packs a [k, columns] matrix as the panels of a right operand, each with room for `depth` (k) rows."""
-    nr = kind.tile.nr
-    with f.loop(0, columns, nr) as j:
-        here = f.min(nr, f.sub(columns, j))
-        where = f.at(TYPES[dtype][0], source, f.mul(j, step))
-        f.do(f"call void @pack_{dtype}(ptr {where}, i64 {step}, i64 {row_step}, i64 {here}, i64 {k}, ptr {f.at('float', target, f.mul(j, depth or k))}, i64 {nr})")
-
-
 def entry(kind: Kind, result: str, mask: str, attributes: str) -> Function:
-    """The gradients of one batch entry. Pointers stand at it."""
-    memory, nr = TYPES[kind.a][0], kind.tile.nr
-    sizes = ", ".join(f"i64 %{word}" for word in WORDS if not word.startswith(("at_", "scratch", "batch", "items")))
-    pointers = ", ".join(f"ptr %{name}" for name in [*OPERANDS, *(f"at_{part}" for part in PARTS)])
-    f = Function("entry", f"{pointers}, {sizes}, float %scale", attributes + " noinline")
-    wide, wide_values = (f.mul(f.ceil_div(size, nr), nr) for size in ("%width", "%value_width"))
-    dtype = kind.a
-    pack_columns(f, kind, dtype, "%k", "%csk", "%rsk", "%width", "%keys", "%at_kt")  # K^T [E, S]
-    pack_columns(f, kind, dtype, "%v", "%csv", "%rsv", "%value_width", "%keys", "%at_vt")  # V^T [Ev, S]
-    pack_columns(f, kind, dtype, "%k", "%rsk", "%csk", "%keys", "%width", "%at_kb")  # K [S, E]
-    for target, columns in (("%at_dk", wide), ("%at_dv", wide_values)):
-        with f.loop(0, f.mul("%keys", columns)) as i:
-            f.store("float", "0.0", f.at("float", target, i))
+    """The gradients of one batch entry. Pointers stand at it; top, inverse: what the forward pass kept of its rows."""
+    memory, out, nr, top = TYPES[kind.a][0], TYPES[result][0], kind.tile.nr, kind.tile.heights[0]
+    pointers = ", ".join(f"ptr %{name}" for name in [*OPERANDS, "top", "inverse", *(f"at_{part}" for part in PARTS)])
+    f = Function("entry", f"{pointers}, {', '.join(f'i64 %{word}' for word in ARGUMENTS)}, float %scale", attributes + " noinline")
+    largest = lambda a, b: f.call("i64", "llvm.smax.i64", f"i64 {a}", f"i64 {b}")
+    place = lambda part, *indices: f.at("float", f"%at_{part}", indices[0] if len(indices) == 1 else f.mul(*indices))
     causal = f.compare("ne", "%causal", 0)
-    with f.loop(0, "%length", "%q_rows") as row:
-        rows = f.min("%q_rows", f.sub("%length", row))
-        last = f.min("%keys", f.add(row, rows))
-        keys = f.op(f"select i1 {causal}, i64 {last}, i64 %keys")
-        ld = f.mul(f.ceil_div(keys, nr), nr)
-        q, g = f.at(memory, "%q", f.mul(row, "%rsq")), f.at(memory, "%g", f.mul(row, "%rsg"))
-        pack_rows(f, kind, dtype, q, "%rsq", "%csq", rows, "%width", "%at_pq")
-        pack_rows(f, kind, dtype, g, "%rsg", "%csg", rows, "%value_width", "%at_pg")
-        product(f, kind, rows, ld, "%width", "%at_pq", "%at_kt", "%at_s", ld, "false", held="%at_held")  # scores [rows, keys]
-        if mask:
-            add_mask(f, kind, mask, f.at(mask_memory(mask), "%m", f.mul(row, "%rsm")), "%at_s", rows, keys, ld)
-        f.do(f"call void @weights(i64 {rows}, i64 {keys}, i1 {causal}, i64 {f.add(row, 1)}, float {'1.0' if mask else '%scale'}, ptr %at_s, i64 {ld})")
-        product(f, kind, rows, ld, "%value_width", "%at_pg", "%at_vt", "%at_d", ld, "false", held="%at_held")  # gradients of the weights [rows, keys]
-        f.do(f"call void @scores_gradient(i64 {rows}, float %scale, ptr %at_s, ptr %at_d, i64 {ld})")
-        pack_rows(f, kind, kind.own, "%at_d", ld, 1, rows, keys, "%at_pp")
-        product(f, kind, rows, wide, keys, "%at_pp", "%at_kb", "%at_o", wide, "false", "%keys", "%at_held")  # [rows, E]
-        f.do(f"call void @round_out(i64 {rows}, i64 %width, ptr %at_o, i64 {wide}, ptr {f.at(TYPES[result][0], '%dq', f.mul(row, '%rsdq'))}, i64 %rsdq, i64 %csdq)")
-        for scores, right, strides, columns, padded, target in (
-            ("%at_s", g, ("%rsg", "%csg"), "%value_width", wide_values, "%at_dv"),  # [keys, Ev] += P^T G
-            ("%at_d", q, ("%rsq", "%csq"), "%width", wide, "%at_dk"),  # [keys, E] += dS^T Q
-        ):
-            pack_rows(f, kind, kind.own, scores, 1, ld, keys, rows, "%at_pp")
-            pack_columns(f, kind, dtype, right, *strides, rows, columns, "%at_gb")
-            product(f, kind, keys, padded, rows, "%at_pp", "%at_gb", target, padded, "true", held="%at_held")
-    f.do(f"call void @round_out(i64 %keys, i64 %width, ptr %at_dk, i64 {wide}, ptr %dk, i64 %rsdk, i64 %csdk)")
-    f.do(f"call void @round_out(i64 %keys, i64 %value_width, ptr %at_dv, i64 {wide_values}, ptr %dv, i64 %rsdv, i64 %csdv)")
+    factor = number(LOG2_E)
+    if not mask:
+        nought = f.op("fcmp oeq float %scale, 0.0")  # as in the forward pass
+        factor = f.op(f"select i1 {nought}, float {number(1e-37)}, float {f.times('float', 1, '%scale', factor)}")
+    wide = f.mul(f.ceil_div("%width", nr), nr)  # columns of d_query
+    tall, tall_values = f.add("%width", top), f.add("%value_width", top)  # rows of transposed ones, with room for a tile
+    f.do("call void @prepare(i64 %length, i64 %value_width, ptr %g, i64 %rsg, i64 %csg, ptr %o, i64 %rso, i64 %cso, ptr %top, ptr %at_base, ptr %at_delta, float %scale)")
+    with f.loop(0, "%length", "%q_rows") as q0:
+        rows = f.min("%q_rows", f.sub("%length", q0))
+        q, g = f.at(memory, "%q", f.mul(q0, "%rsq")), f.at(memory, "%g", f.mul(q0, "%rsg"))
+        pack_left(f, kind.a, q, "%rsq", "%csq", rows, "%width", place("pq", q0, "%width"))  # Q [rows, E]
+        pack_left(f, kind.a, g, "%rsg", "%csg", rows, "%value_width", place("pg", q0, "%value_width"))  # G [rows, Ev]
+        pack_left(f, kind.a, q, "%csq", "%rsq", "%width", rows, place("qt", q0, tall))  # Q^T [E, rows]
+        pack_left(f, kind.a, g, "%csg", "%rsg", "%value_width", rows, place("gt", q0, tall_values))  # G^T [Ev, rows]
+    with f.loop(0, f.mul("%length", wide)) as i:
+        f.store("float", "0.0", place("dq", i))
+    with f.loop(0, "%keys", "%k_rows") as k0:
+        keys = f.min("%k_rows", f.sub("%keys", k0))
+        whole = f.mul(f.ceil_div(keys, nr), nr)
+        depth = f.add(whole, SPILL)
+        k, v = f.at(memory, "%k", f.mul(k0, "%rsk")), f.at(memory, "%v", f.mul(k0, "%rsv"))
+        pack_right(f, kind, kind.a, k, "%rsk", "%csk", keys, "%width", "%at_kt")  # K^T [E, keys]
+        pack_right(f, kind, kind.a, v, "%rsv", "%csv", keys, "%value_width", "%at_vt")  # V^T [Ev, keys]
+        pack_right(f, kind, kind.a, k, "%csk", "%rsk", "%width", keys, "%at_kb")  # K [keys, E]
+        for part, rows in (("dk", tall), ("dv", tall_values)):
+            with f.loop(0, f.mul(whole, rows)) as i:
+                f.store("float", "0.0", place(part, i))
+        first_block = f.op(f"select i1 {causal}, i64 {f.mul(f.div(k0, '%q_rows'), '%q_rows')}, i64 0")
+        with f.loop(first_block, "%length", "%q_rows") as q0:
+            rows = f.min("%q_rows", f.sub("%length", q0))
+            with f.loop(0, keys, nr) as j:
+                here = f.min(nr, f.sub(keys, j))
+                before = largest(f.sub(f.add(k0, j), q0), 0)  # rows that see none of these keys, where `causal`
+                before = f.op(f"select i1 {causal}, i64 {before}, i64 0")
+                with f.when(f.compare("slt", before, rows)):
+                    begin = largest(f.sub(before, top - 1), 0)  # not behind the beginning of the tile that row is in
+                    product(f, kind, rows, "%width", place("pq", q0, "%width"), place("kt", j, "%width"), "%at_s", "false", begin=before)  # S [rows, NR]
+                    product(f, kind, rows, "%value_width", place("pg", q0, "%value_width"), place("vt", j, "%value_width"), "%at_d", "false", begin=before)  # dP [rows, NR]
+                    if mask:
+                        where = f.at(mask_memory(mask), "%m", f.add(f.mul(f.add(q0, begin), "%rsm"), f.mul(f.add(k0, j), "%csm")))
+                        add_mask(f, kind, mask, where, place("s", begin, nr), f.sub(rows, begin), here, nr)
+                    first = f.add(f.sub(q0, f.add(k0, j)), 1)
+                    clear = f.min(largest(f.sub(nr, first), begin), rows)  # rows from here on see all of these keys
+                    clear = f.op(f"select i1 {causal}, i64 {clear}, i64 {begin}")
+                    clear = f.op(f"select i1 {f.compare('slt', here, nr)}, i64 {rows}, i64 {clear}")
+                    kept = ", ".join(f"ptr {f.at('float', part, q0)}" for part in ("%at_base", "%inverse", "%at_delta"))
+                    f.do(f"call void @weights(i64 {begin}, i64 {clear}, i64 {rows}, i64 {here}, i1 {causal}, i64 {first}, float {factor}, ptr %at_s, ptr %at_d, {kept})")
+                    product(f, kind, "%value_width", rows, place("gt", q0, tall_values), "%at_s", place("dv", j, tall_values), "true", from_=begin)  # dV^T [Ev, NR]
+                    product(f, kind, "%width", rows, place("qt", q0, tall), "%at_d", place("dk", j, tall), "true", from_=begin)  # dK^T [E, NR]
+                    pack_left(f, kind.own, "%at_d", nr, 1, rows, nr, "%at_pd", depth=depth, from_=j, begin=before)  # dS [rows, keys]
+            reach = f.op(f"select i1 {causal}, i64 {f.sub(q0, k0)}, i64 {1 << 61}")
+            with f.loop(0, "%width", nr) as j:
+                target = f.at("float", place("dq", q0, wide), j)
+                product(f, kind, rows, keys, "%at_pd", place("kb", j, keys), target, "true", depth=depth, ld=wide, reach=reach)  # dQ [rows, E]
+        for part, name, columns, rows, scale in (("dk", "k", "%width", tall, "%scale"), ("dv", "v", "%value_width", tall_values, "1.0")):
+            with f.loop(0, nr) as i:
+                f.store("float", scale, place("factors", i))
+            with f.loop(0, keys, nr) as j:
+                target = f.at(out, f"%d{name}", f.mul(f.add(k0, j), f"%rsd{name}"))
+                f.do(f"call void @turn(i64 {f.min(nr, f.sub(keys, j))}, i64 {columns}, ptr {place(part, j, rows)}, ptr %at_factors, ptr {target}, i64 %rsd{name}, i64 %csd{name})")
+    f.do(f"call void @round_out(i64 %length, i64 %width, ptr %at_dq, i64 {wide}, float %scale, ptr %dq, i64 %rsdq, i64 %csdq)")
     return f
 
 
@@ -174,7 +184,7 @@ def kernel(kind: Kind, result: str, mask: str) -> Function:
     """The entry point: work items are batch entries; every part has its own piece of the scratch."""
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
-    names = ["dq", "dk", "dv", "q", "k", "v", "g", *(["m"] if mask else []), "scratch"]
+    names = ["dq", "dk", "dv", "q", "k", "v", "g", "o", *(["m"] if mask else []), "stats", "scratch"]
     slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for n, name in enumerate(names)}
     scale = f.op(f"fptrunc double {f.load('double', f.at('i64', '%slots', len(names)))} to float")
     scratch = f.at("i8", slot["scratch"], f.mul("%part", word["scratch"]))
@@ -186,7 +196,8 @@ def kernel(kind: Kind, result: str, mask: str) -> Function:
         here = []
         for name, offset in zip(OPERANDS, batch_offsets(f, item, BATCH, word["batch_dims"], len(OPERANDS))):
             here.append(f.at(memory[name], slot[name], offset) if name in slot else "null")
+        rows = f.mul(item, word["length"])
+        here += [f.at("float", slot["stats"], rows), f.at("float", slot["stats"], f.add(rows, f.mul(word["items"], word["length"])))]
         pointers = ", ".join(f"ptr {p}" for p in [*here, *parts])
-        sizes = ", ".join(f"i64 {word[name]}" for name in WORDS if not name.startswith(("at_", "scratch", "batch", "items")))
-        f.do(f"call void @entry({pointers}, {sizes}, float {scale})")
+        f.do(f"call void @entry({pointers}, {', '.join(f'i64 {word[name]}' for name in ARGUMENTS)}, float {scale})")
     return f

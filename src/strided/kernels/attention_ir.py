@@ -6,10 +6,10 @@ values is packed once for all panels of an item; a panel's scores of a block sta
 """
 from __future__ import annotations
 
-from .attention_text import LOG2_E, MINUS_INFINITY, exp2, greater, mask_memory, mask_value, number, pack_left, pack_right, product, tile
+from .attention_text import LOG2_E, MINUS_INFINITY, exp2, greater, mask_memory, mask_value, number, pack_left, pack_right, product, product_functions, turn
 from .attention_text import pack_rows as pack_rows  # convolutions pack with it, too
 from .gemm_ir import batch_offsets
-from .gemm_pack import Kind, pack, transposed
+from .gemm_pack import Kind, transposed
 from .gemm_text import SIZES, TYPES, Function, module, vector
 
 # Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes. spread: the longest items come first.
@@ -24,11 +24,11 @@ TOGETHER = 4  # keys a step: that many maxima and sums a lane run beside each ot
 
 def attention_module(kind: Kind, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v as a and b, float32 as c. mask: "" or the dtype of the mask."""
-    functions = [kernel(kind, mask), block(kind, mask, attributes), softmax(kind, attributes), write(kind, attributes), pack(kind, kind.a, kind.a, attributes)]
-    functions += [tile(kind, height, attributes) for height in kind.tile.heights]
+    functions = [kernel(kind, mask), block(kind, mask, attributes), softmax(kind, attributes), finish(kind, attributes), turn(kind, kind.a, attributes)]
+    functions += product_functions(kind, (kind.a,), attributes)
     if mask:
         functions.append(add_mask(kind, mask, attributes))
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\ndeclare float @log2f(float)")
+    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
 
 
 def softmax(kind: Kind, attributes: str) -> Function:
@@ -135,43 +135,22 @@ def add_mask(kind: Kind, mask: str, attributes: str) -> Function:
     return f
 
 
-def write(kind: Kind, attributes: str) -> Function:
-    """out [rows, values] = o [values, NR]^T / l for a panel; stats, if it is not null: the rows' maxima, and %apart behind them log2 of their sums.
-
-    A row that saw nothing has 0 and infinity there: its weights come out as 0.
-    """
-    t, memory = kind.tile, TYPES[kind.a][0]
-    w, nr = t.width, t.nr
-    wide = vector("float", w)
-    f = Function("write", "i64 %rows, i64 %values, ptr noalias %o, ptr noalias %m, ptr noalias %l, ptr noalias %out, i64 %rso, i64 %cso, ptr noalias %stats, i64 %apart", attributes + " noinline")
+def finish(kind: Kind, attributes: str) -> Function:
+    """Sums l [NR] of a panel become the factors of its results. stats, if it is not null: the rows' maxima, and %apart behind them these factors."""
+    w, nr = kind.tile.width, kind.tile.nr
+    wide, bits = vector("float", w), vector("i1", w)
+    f = Function("finish", "i64 %rows, ptr noalias %m, ptr noalias %l, ptr noalias %stats, i64 %apart", attributes + " noinline")
+    one = f.constant("float", "1.0", w)
+    with f.loop(0, nr, w) as first:
+        places = [f.at("float", part, first) for part in ("%m", "%l")]
+        top, total = (f.load(wide, place, 64) for place in places)
+        nothing = f.op(f"fcmp oeq {wide} {total}, zeroinitializer")  # a row that saw nothing: its results are zeros, its maximum is called 0
+        f.store(wide, f.op(f"select {bits} {nothing}, {wide} zeroinitializer, {wide} {top}"), places[0], 64)
+        total = f.op(f"select {bits} {nothing}, {wide} {one}, {wide} {total}")
+        f.store(wide, f.op(f"fdiv {wide} {one}, {total}"), places[1], 64)
     with f.when(f.op("icmp ne ptr %stats, null")), f.loop(0, "%rows") as r:
-        top, total = (f.load("float", f.at("float", part, r)) for part in ("%m", "%l"))
-        nothing = f.op(f"fcmp oeq float {total}, 0.0")
-        logarithm = f.op(f"call float @log2f(float {total})")
-        f.store("float", f.op(f"select i1 {nothing}, float 0.0, float {top}"), f.at("float", "%stats", r))
-        f.store("float", f.op(f"select i1 {nothing}, float {number(float('inf'))}, float {logarithm}"), f.at("float", "%stats", f.add("%apart", r)))
-    inverses = []
-    for j in range(t.vectors):
-        place = f.at("float", "%l", j * w)
-        total = f.load(wide, place, 64)
-        nothing = f.op(f"fcmp oeq {wide} {total}, zeroinitializer")
-        one = f.constant("float", "1.0", w)
-        total = f.op(f"select {vector('i1', w)} {nothing}, {wide} {one}, {wide} {total}")
-        inverses.append(f.op(f"fdiv {wide} {one}, {total}"))
-    for j, inverse in enumerate(inverses):
-        first = j * w
-        fits = f.both(f.compare("sge", "%rows", first + w), f.compare("eq", "%cso", 1))
-        whole = f.op(f"select i1 {fits}, i64 {f.mul(f.div('%values', w), w)}, i64 0")
-        with f.loop(0, whole, w) as e:  # squares of w rows and values are turned in registers
-            columns = [f.times("float", w, f.load(wide, f.at("float", "%o", f.add(f.mul(f.add(e, c), nr), first)), 64), inverse) for c in range(w)]
-            for r, row in enumerate(transposed(f, "float", columns)):
-                place = f.at(memory, "%out", f.add(f.mul("%rso", first + r), e))
-                f.store(vector(memory, w), f.encode(kind.a, row, w, t.half), place, 4 if memory == "float" else 2)
-        f.store(wide, inverse, f.at("float", "%l", first), 64)
-        rows = f.min("%rows", first + w)
-        with f.loop(whole, "%values") as e, f.loop(first, rows) as r:
-            value = f.times("float", 1, f.load("float", f.at("float", "%o", f.add(f.mul(e, nr), r))), f.load("float", f.at("float", "%l", r)))
-            f.store(memory, f.encode(kind.a, value, 1, t.half), f.at(memory, "%out", f.add(f.mul(r, "%rso"), f.mul(e, "%cso"))))
+        for part, place in (("%m", "%stats"), ("%l", f.at("float", "%stats", "%apart"))):
+            f.store("float", f.load("float", f.at("float", part, r)), f.at("float", place, r))
     return f
 
 
@@ -200,8 +179,8 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     stop = f.op(f"select i1 {causal}, i64 {last}, i64 %keys")
     with f.loop(0, stop, "%k_rows") as k0:
         keys = f.min("%k_rows", f.sub(stop, k0))
-        pack_left(f, kind, kind.b, f.at(memory, "%k", f.mul(k0, "%rsk")), "%rsk", "%csk", keys, "%width", "%at_pk")  # K [keys, E]
-        pack_left(f, kind, kind.b, f.at(memory, "%v", f.mul(k0, "%rsv")), "%csv", "%rsv", "%value_width", keys, "%at_pv")  # V^T [Ev, keys]
+        pack_left(f, kind.b, f.at(memory, "%k", f.mul(k0, "%rsk")), "%rsk", "%csk", keys, "%width", "%at_pk")  # K [keys, E]
+        pack_left(f, kind.b, f.at(memory, "%v", f.mul(k0, "%rsv")), "%csv", "%rsv", "%value_width", keys, "%at_pv")  # V^T [Ev, keys]
         behind = f.call("i64", "llvm.smax.i64", f"i64 {f.sub(k0, '%row')}", "i64 0")  # the first row that sees one of these keys, where `causal`
         begin = f.op(f"select i1 {causal}, i64 {f.mul(f.div(behind, nr), nr)}, i64 0")
         more = f.compare("ne", k0, 0)
@@ -214,7 +193,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
             pq = f.at("float", "%at_pq", f.mul(i, "%width"))
             with f.when(f.compare("eq", k0, 0)):
                 pack_query(f, kind, f.at(memory, "%q", f.mul(i, "%rsq")), here, pq, mask)
-            product(f, kind, keys, "%width", "%at_pk", pq, "%at_s", "false", few=seen, hidden=("rows", clear))  # scores [keys, NR]
+            product(f, kind, keys, "%width", "%at_pk", pq, "%at_s", "false", end=seen, bare_rows=clear)  # scores [keys, NR]
             if mask:
                 where = f.at(mask_memory(mask), "%mask", f.add(f.mul(i, "%rsm"), f.mul(k0, "%csm")))
                 f.do(f"call void @add_mask(i64 {here}, i64 {seen}, ptr {where}, i64 %rsm, i64 %csm, float %scale, ptr %at_s, ptr %at_mask)")
@@ -225,10 +204,11 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
             done = f.compare("sge", f.add(k0, "%k_rows"), its)  # all that the panel sees
             target = f.at(memory, "%out", f.mul(i, "%rso"))
             ahead = fetched(f, kind, i, k0, keys, done, target)
-            product(f, kind, "%value_width", seen, "%at_pv", "%at_s", o, more, depth=keys, ahead=ahead, hidden=("depth", clear))  # results [Ev, NR]
+            product(f, kind, "%value_width", seen, "%at_pv", "%at_s", o, more, depth=keys, bare_k=clear, ahead=ahead)  # results [Ev, NR]
             with f.when(done):
                 sums = f.op(f"select i1 {f.op('icmp eq ptr %stats, null')}, ptr null, ptr {f.at('float', '%stats', i)}")
-                f.do(f"call void @write(i64 {here}, i64 %value_width, ptr {o}, ptr {m}, ptr {l}, ptr {target}, i64 %rso, i64 %cso, ptr {sums}, i64 %apart)")
+                f.do(f"call void @finish(i64 {here}, ptr {m}, ptr {l}, ptr {sums}, i64 %apart)")
+                f.do(f"call void @turn(i64 {here}, i64 %value_width, ptr {o}, ptr {l}, ptr {target}, i64 %rso, i64 %cso)")
     return f
 
 

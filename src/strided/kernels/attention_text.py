@@ -7,8 +7,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from .gemm_ir import panels
-from .gemm_pack import Kind
+from .gemm_ir import panels as height_panels
+from .gemm_pack import Kind, pack, transposed
 from .gemm_text import SIZES, TYPES, Function, mangled, vector
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside: keeps the rounding error of long ones down
@@ -23,12 +23,11 @@ def number(value: float) -> str:
 
 MINUS_INFINITY = number(float("-inf"))
 LOG2_E = 1.4426950408889634
-LN_2 = 0.6931471805599453
-POLYNOMIAL = (1.326472731e-3, 9.671512991e-3, 5.550733581e-2, 2.402224243e-1, 6.931470037e-1, 1.0)  # 2^r for |r| <= 1/2, relative error below 1e-7
+POLYNOMIAL = (1.535566261736676e-4, 1.3398955343291163e-3, 9.618430398404598e-3, 5.5503323674201965e-2, 2.4022647738456726e-1, 6.931471824645996e-1, 1.0)  # 2^r for |r| <= 1/2
 
 
 def exp2(f: Function, x: str, factor: str, lanes: int, fused: bool = True) -> str:
-    """2^(x * factor) for products <= 1 or so (error about 2 units in the last place at most; NaN stays NaN; below -125 exactly 0)."""
+    """2^(x * factor) for products <= 1 or so (error below 1 unit in the last place; NaN stays NaN; below -125 exactly 0)."""
     type_, ints = vector("float", lanes), vector("i32", lanes)
     const = lambda v: f.constant("float", number(v), lanes)
     magic = 1.5 * 2**23 + 127  # adding it rounds to an integer n, and n + 127, the exponent of 2^n, stands in the low bits
@@ -138,14 +137,26 @@ def walk(f: Function, kind: Kind, rows, emit: Callable[[int, object, object], No
         f.choose(spare, two, lambda: pick(kind.tile.heights))
 
 
-def pack_left(f: Function, kind: Kind, dtype: str, source, row_step, step, rows, k, target) -> None:
-    """Packs `rows` rows of length k as the panels of a left operand, those of a tile beside each other: the panel of row i begins at i * k."""
+def panels(kind: Kind, dtype: str, attributes: str) -> Function:
+    """The function behind `pack_left`."""
+    f = Function(f"panels_{dtype}", "ptr %source, i64 %row_step, i64 %step, i64 %rows, i64 %k, ptr %target, i64 %depth, i64 %from, i64 %begin", attributes + " noinline")
 
     def emit(height, i, here):
-        where = f.at(TYPES[dtype][0], source, f.mul(i, row_step))
-        f.do(f"call void @pack_{dtype}(ptr {where}, i64 {row_step}, i64 {step}, i64 {here}, i64 {k}, ptr {f.at('float', target, f.mul(i, k))}, i64 {height})")
+        where = f.at(TYPES[dtype][0], "%source", f.mul(i, "%row_step"))
+        target = f.at("float", "%target", f.add(f.mul(i, "%depth"), f.mul("%from", height)))
+        with f.when(f.compare("sgt", f.add(i, height), "%begin")):
+            f.do(f"call void @pack_{dtype}(ptr {where}, i64 %row_step, i64 %step, i64 {here}, i64 %k, ptr {target}, i64 {height})")
 
-    walk(f, kind, rows, emit)
+    walk(f, kind, "%rows", emit)
+    return f
+
+
+def pack_left(f: Function, dtype: str, source, row_step, step, rows, k, target, depth=None, from_=0, begin=0) -> None:
+    """Packs `rows` rows of length k as the panels of a left operand, those of a tile beside each other: the panel of row i begins at i * depth (k).
+
+    from_: the place in rows of length `depth` at which these k stand. begin: only the tiles that have rows from there on.
+    """
+    f.do(f"call void @panels_{dtype}(ptr {source}, i64 {row_step}, i64 {step}, i64 {rows}, i64 {k}, ptr {target}, i64 {depth or k}, i64 {from_}, i64 {begin})")
 
 
 def pack_right(f: Function, kind: Kind, dtype: str, source, column_step, step, columns, k, target) -> None:
@@ -157,32 +168,103 @@ def pack_right(f: Function, kind: Kind, dtype: str, source, column_step, step, c
         f.do(f"call void @pack_{dtype}(ptr {where}, i64 {column_step}, i64 {step}, i64 {here}, i64 {k}, ptr {f.at('float', target, f.mul(j, k))}, i64 {nr})")
 
 
-def product(f: Function, kind: Kind, rows, k, left, right, target, more, depth=None, ld=None, few=None, ahead=None, hidden=None) -> None:
+def multiply(kind: Kind, attributes: str) -> Function:
+    """The function behind `product`."""
+    names = "i64 %rows, i64 %from, i64 %k, i64 %depth, ptr %left, ptr %right, ptr %target, i64 %ld, i1 %more, i64 %begin, i64 %end, i64 %bare_rows, i64 %bare_k, i64 %reach, ptr %next, i64 %apart"
+    f = Function("multiply", names, attributes + " noinline")
+    nr = kind.tile.nr
+    largest = lambda a, b: f.call("i64", "llvm.smax.i64", f"i64 {a}", f"i64 {b}")
+
+    def emit(height, i, rows):
+        wanted = f.both(f.compare("slt", i, "%end"), f.compare("sgt", f.add(i, height), "%begin"))
+        panel, place = f.at("float", "%left", f.mul(i, "%depth")), f.at("float", "%target", f.mul(i, "%ld"))
+        next_ = f.at("i8", "%next", f.mul(f.div(i, kind.tile.heights[0]), 64))
+        end = f.min("%k", f.add("%reach", f.min(f.add(i, height), "%rows")))
+        start = f.min("%from", end)
+        rounds = largest(end, f.add(start, 1))  # nothing to sum: one round of it writes the zeros
+        with f.when(wanted), f.loop(start, rounds, CHAIN) as k0:
+            here = largest(f.min(CHAIN, f.sub(end, k0)), 0)
+            more = f.op(f"or i1 %more, {f.compare('ne', k0, start)}")
+            both = here
+            if kind.tile.vectors > 1:
+                both = largest(f.min(f.sub("%bare_k", k0), here), 0)
+                both = f.op(f"select i1 {f.compare('sge', i, '%bare_rows')}, i64 0, i64 {both}")
+            a, b = f.at("float", panel, f.mul(k0, height)), f.at("float", "%right", f.mul(k0, nr))
+            f.do(f"call void @tile_{height}(i64 {both}, i64 {f.sub(here, both)}, ptr {a}, ptr {b}, ptr {place}, i64 %ld, i1 {more}, ptr {next_}, i64 %apart)")
+
+    walk(f, kind, "%rows", emit)
+    return f
+
+
+EVER = 1 << 61  # more than any size, with room for a sum
+
+
+def product(f: Function, kind: Kind, rows, k, left, right, target, more, *, depth=None, ld=None, from_=0, begin=0, end=EVER, bare_rows=EVER, bare_k=EVER, reach=EVER, ahead=None) -> None:
     """target [rows, NR] (+)= left @ right for one panel of the right operand; whole tiles are written, so target has room for one behind its last row.
 
-    depth: the length of the rows that `left` was packed with, where the product takes only the first k of it. few: only the tiles of so many rows.
-    ahead: (a place, bytes between rows there): k / 2 rows are fetched meanwhile, a line of each by every tile.
-    hidden: "rows" or "depth", and the number of the first of them whose columns of the first vector add nothing, which are not computed.
+    depth: the length of the rows that `left` was packed with, where the product takes only those from `from_` to k of it. begin, end: only the tiles that
+    have some of these rows. bare_rows, bare_k: the first of rows and of k whose columns of the first vector add nothing and are not computed. reach: a tile
+    takes only so many k more as the number of its last row + 1. ahead: (a place, bytes between rows there): k / 2 rows are fetched meanwhile, a line of
+    each by every tile.
     """
-    ld = kind.tile.nr if ld is None else ld
+    next_, apart = (left, 0) if ahead is None else ahead
+    sizes = f"i64 {rows}, i64 {from_}, i64 {k}, i64 {depth or k}, ptr {left}, ptr {right}, ptr {target}, i64 {ld or kind.tile.nr}, i1 {more}"
+    f.do(f"call void @multiply({sizes}, i64 {begin}, i64 {end}, i64 {bare_rows}, i64 {bare_k}, i64 {reach}, ptr {next_}, i64 {apart})")
 
-    def emit(height, i, here):
-        panel, place = f.at("float", left, f.mul(i, depth or k)), f.at("float", target, f.mul(i, ld))
-        next_, apart = (panel, 0) if ahead is None else (f.at("i8", ahead[0], f.mul(f.div(i, kind.tile.heights[0]), 64)), ahead[1])
-        rounds = f.call("i64", "llvm.smax.i64", f"i64 {k}", "i64 1")  # k = 0: one round of nothing writes the zeros
-        with f.when("true" if few is None else f.compare("slt", i, few)), f.loop(0, rounds, CHAIN) as k0:
-            here, later = f.min(CHAIN, f.sub(k, k0)), f.op(f"or i1 {more}, {f.compare('ne', k0, 0)}")
-            a, b = f.at("float", panel, f.mul(k0, height)), f.at("float", right, f.mul(k0, kind.tile.nr))
-            both = here
-            if hidden is not None and kind.tile.vectors > 1:
-                how, first = hidden
-                if how == "rows":
-                    both = f.op(f"select i1 {f.compare('sge', i, first)}, i64 0, i64 {here}")
-                else:
-                    both = f.call("i64", "llvm.smax.i64", f"i64 {f.min(f.sub(first, k0), here)}", "i64 0")
-            f.do(f"call void @tile_{height}(i64 {both}, i64 {f.sub(here, both)}, ptr {a}, ptr {b}, ptr {place}, i64 {ld}, i1 {later}, ptr {next_}, i64 {apart})")
 
-    walk(f, kind, rows, emit)
+def product_functions(kind: Kind, dtypes, attributes: str) -> list[Function]:
+    """What `pack_left`, `pack_right` and `product` call, for operands of these dtypes."""
+    packs = [make for d in dict.fromkeys(dtypes) for make in (pack(kind, d, d, attributes), panels(kind, d, attributes))]
+    return [*packs, multiply(kind, attributes), *(tile(kind, height, attributes) for height in kind.tile.heights)]
+
+
+def pack_rows(f: Function, kind: Kind, dtype: str, source, row_step, step, rows, k, target) -> None:
+    """Packs `rows` rows of length k as the panels of a left operand of gemm_ir.py's micro-kernels."""
+
+    def emit(height, i, here, panel):
+        where = f.at(TYPES[dtype][0], source, f.mul(i, row_step))
+        f.do(f"call void @pack_{dtype}(ptr {where}, i64 {row_step}, i64 {step}, i64 {here}, i64 {k}, ptr {panel}, i64 {height})")
+
+    height_panels(f, kind, rows, k, target, emit)
+
+
+def product_by_rows(f: Function, kind: Kind, rows, columns, k, left, right, target, ld, more, depth=None, held="%held") -> None:
+    """target [rows, columns] (+)= left @ right, packed; whole tiles are written, so target has room for a tile behind its last row.
+
+    depth: rows the panels of `right` have, where the product takes only the first k of them.
+    """
+    acc = kind.acc
+    with f.loop(0, columns, kind.tile.nr) as j:
+        panel_b = f.at(acc, right, f.mul(j, depth or k))
+
+        def emit(height, i, here, panel):
+            place = f.at(acc, target, f.add(f.mul(i, ld), j))
+            rest = f"i1 {more}, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
+            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {panel_b}, i64 0, ptr {held}, ptr {place}, i64 {ld}, {rest})")
+
+        panels(f, kind, rows, k, left, emit)
+
+
+def turn(kind: Kind, result: str, attributes: str) -> Function:
+    """out [rows, columns] of dtype `result`, any strides = source [columns, NR]^T, each row times its factor [NR]. Squares are turned in registers."""
+    t, memory = kind.tile, TYPES[result][0]
+    w, nr = t.width, t.nr
+    wide = vector("float", w)
+    f = Function("turn", "i64 %rows, i64 %columns, ptr noalias %source, ptr noalias %factors, ptr noalias %out, i64 %rs, i64 %cs", attributes + " noinline")
+    with f.loop(0, nr, w) as first:
+        factors = f.load(wide, f.at("float", "%factors", first), 64)
+        fits = f.both(f.compare("sge", "%rows", f.add(first, w)), f.compare("eq", "%cs", 1))
+        whole = f.op(f"select i1 {fits}, i64 {f.mul(f.div('%columns', w), w)}, i64 0")
+        with f.loop(0, whole, w) as e:
+            columns = [f.times("float", w, f.load(wide, f.at("float", "%source", f.add(f.mul(f.add(e, c), nr), first)), 64), factors) for c in range(w)]
+            for r, row in enumerate(transposed(f, "float", columns)):
+                place = f.at(memory, "%out", f.add(f.mul("%rs", f.add(first, r)), e))
+                f.store(vector(memory, w), f.encode(result, row, w, t.half), place, SIZES[memory])
+        rows = f.min("%rows", f.add(first, w))
+        with f.loop(whole, "%columns") as e, f.loop(first, rows) as r:
+            value = f.times("float", 1, f.load("float", f.at("float", "%source", f.add(f.mul(e, nr), r))), f.load("float", f.at("float", "%factors", r)))
+            f.store(memory, f.encode(result, value, 1, t.half), f.at(memory, "%out", f.add(f.mul(r, "%rs"), f.mul(e, "%cs"))))
+    return f
 
 
 # ---- masks ----------------------------------------------------------------------------------------------------------
@@ -203,66 +285,11 @@ def mask_value(f: Function, kind: Kind, mask: str, pointer, lanes: int = 1) -> s
     return f.op(f"select {vector('i1', lanes)} {seen}, {type_} {f.constant('float', '0.0', lanes)}, {type_} {f.constant('float', MINUS_INFINITY, lanes)}")
 
 
-# ---- by rows (gradients) ------------------------------------------------------------------------------------------
-
-
-def exp(f: Function, x: str, lanes: int) -> str:
-    """e^x for x <= 0 (error below 2 units in the last place; NaN stays NaN; below -87 exactly 0)."""
-    type_, ints = vector("float", lanes), vector("i32", lanes)
-    const = lambda v: f.constant("float", number(v), lanes)
-    magic = 1.5 * 2**23  # adding it rounds to an integer, which then stands in the low bits
-    shifted = f.fma("float", lanes, x, const(1.4426950408889634), const(magic))  # log2(e)
-    n = f.op(f"fsub {type_} {shifted}, {const(magic)}")
-    r = f.fma("float", lanes, n, const(-0.693359375), x)  # ln 2 in two parts: n times the first is exact
-    r = f.fma("float", lanes, n, const(2.12194440e-4), r)
-    y = const(1.9875691500e-4)
-    for c in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
-        y = f.fma("float", lanes, y, r, const(c))
-    y = f.op(f"fadd {type_} {f.fma('float', lanes, y, f.times('float', lanes, r, r), r)}, {const(1.0)}")
-    bits = f.op(f"shl {ints} {f.op(f'bitcast {type_} {shifted} to {ints}')}, {f.constant('i32', 23, lanes)}")
-    power = f.op(f"bitcast {ints} {f.op(f'add {ints} {bits}, ' + f.constant('i32', 0x3F800000, lanes))} to {type_}")
-    small = f.op(f"fcmp olt {type_} {x}, {const(-87.0)}")
-    return f.op(f"select {vector('i1', lanes)} {small}, {type_} {const(0.0)}, {type_} {f.times('float', lanes, y, power)}")
-
-
-def pack_rows(f: Function, kind: Kind, dtype: str, source, row_step, step, rows, k, target) -> None:
-    """Packs `rows` rows of length k as the panels of a left operand."""
-
-    def emit(height, i, here, panel):
-        where = f.at(TYPES[dtype][0], source, f.mul(i, row_step))
-        f.do(f"call void @pack_{dtype}(ptr {where}, i64 {row_step}, i64 {step}, i64 {here}, i64 {k}, ptr {panel}, i64 {height})")
-
-    panels(f, kind, rows, k, target, emit)
-
-
-def product_by_rows(f: Function, kind: Kind, rows, columns, k, left, right, target, ld, more, depth=None, held="%held") -> None:
-    """target [rows, columns] (+)= left @ right, packed; whole tiles are written, so target has room for a tile behind its last row.
-
-    depth: rows the panels of `right` have, where the product takes only the first k of them.
-    """
-    acc = kind.acc
-    with f.loop(0, columns, kind.tile.nr) as j:
-        panel_b = f.at(acc, right, f.mul(j, depth or k))
-
-        def emit(height, i, here, panel):
-            place = f.at(acc, target, f.add(f.mul(i, ld), j))
-            rest = f"i1 {more}, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
-            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {panel_b}, i64 0, ptr {held}, ptr {place}, i64 {ld}, {rest})")
-
-        panels(f, kind, rows, k, left, emit)
-
-
-def add_mask_by_rows(f: Function, kind: Kind, mask: str, source, scores, rows, keys, ld) -> None:
-    """Scores [rows, ld] become score * scale + mask, booleans as 0 and -inf. `source`: the mask's element for the first score. LLVM vectorises the loop."""
-    memory = mask_memory(mask)
+def add_mask(f: Function, kind: Kind, mask: str, source, scores, rows, keys, ld) -> None:
+    """Scores [rows, ld] become score * scale + mask. `source`: the mask's element for the first score. LLVM vectorises the loop."""
     with f.loop(0, rows) as i:
-        from_ = f.at(memory, source, f.mul(i, "%rsm"))
+        from_ = f.at(mask_memory(mask), source, f.mul(i, "%rsm"))
         row = f.at("float", scores, f.mul(i, ld))
         with f.loop(0, keys) as j:
-            value = f.load(memory, f.at(memory, from_, f.mul(j, "%csm")), SIZES[memory])
-            if mask == "bool":
-                value = f.op(f"select i1 {f.op(f'icmp ne i8 {value}, 0')}, float 0.0, float {MINUS_INFINITY}")
-            else:
-                value = f.decode(mask, value, 1, kind.tile.half)
-            place = f.at("float", row, j)
+            value, place = mask_value(f, kind, mask, f.at(mask_memory(mask), from_, f.mul(j, "%csm"))), f.at("float", row, j)
             f.store("float", f.fma("float", 1, f.load("float", place), "%scale", value, kind.tile.fused), place)

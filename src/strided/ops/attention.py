@@ -13,7 +13,7 @@ from ..dispatch import run as run_plan
 from ..kernels import attention as fused
 from ..kernels.native import new_storage
 from ..layout import Layout, broadcast_shapes, result_strides
-from ..tensor import Spec, wrap
+from ..tensor import Spec, empty, wrap
 from .dropping import drop
 from .elementwise import sum_to
 from .matmul import _tensors, matmul
@@ -123,17 +123,20 @@ SHARED = 32  # query rows that meet the same keys at once, the heads that share 
 SMALL = 4096  # scores a matrix up to which a recorded call of fewer than four dimensions is written out in operators, as PyTorch does with all of them
 
 
-def _fused(query, key, value, mask, is_causal, scale):
-    """The result from one kernel, or None where it does not apply."""
+def _fused(query, key, value, mask, is_causal, scale, keep):
+    """The result from one kernel, or None where it does not apply; and, to keep for the gradients, each row's greatest score and the inverse of its sum."""
     identity = (query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal)
     plan = _PLANS.get(identity)
     if plan is None:
         plan = _PLANS.put(identity, _fused_plan(query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal))
     desc, spec, few = plan
     if spec is None:
-        return None
+        return None, None
     slots = (query.ptr, key.ptr, value.ptr) if mask is None else (query.ptr, key.ptr, value.ptr, mask.ptr)
-    return run_plan(desc, spec, *slots, *(() if few else (0,)), scale)
+    if few or desc is None:
+        return run_plan(desc, spec, *slots, scale), None
+    statistics = empty((2, *spec.shape[:-1]), query.dtype.compute, query.device) if keep else None
+    return run_plan(desc, spec, *slots, 0 if statistics is None else statistics.ptr, scale), statistics
 
 
 def _kernel_applies(query, key, mask) -> bool:
@@ -190,17 +193,17 @@ def _fused_plan(query, key, value, mask, is_causal):
 _GRADIENT_PLANS = PlanCache()
 
 
-@backward("ScaledDotProductFlashAttentionForCpu", saved_names=("query", "key", "value", "attn_mask"))
+@backward("ScaledDotProductFlashAttentionForCpu", saved_names=("query", "key", "value", "attn_mask", "statistics", "output"))
 def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
     """The weights are computed again instead of kept: by the fused kernel a block of rows at a time, else in operators, which hold them while this runs."""
-    query, key, value, *masked = node.saved
-    dtype, mask = query.dtype, masked[0] if masked else None
-    plan = None
-    if not tracking(query, key, value, g):  # a gradient of this gradient needs the steps
-        identity = (query.spec, key.spec, value.spec, g.spec, None if mask is None else mask.spec, node.is_causal)
+    query, key, value, mask, statistics, out = node.saved
+    dtype = query.dtype
+    if statistics is not None and not tracking(query, key, value, g):  # a gradient of this gradient needs the steps
+        if out is None:
+            out, _ = _fused(query, key, value, mask, node.is_causal, node.scale, False)
+        identity = (query.spec, key.spec, value.spec, g.spec, out.spec, None if mask is None else mask.spec, node.is_causal)
         plan = _GRADIENT_PLANS.get(identity) or _GRADIENT_PLANS.put(identity, _gradient_plan(*identity))
-    if plan is not None and plan[0] is not None:
-        gradients = _fused_gradients(plan, query, key, value, g, mask, node.scale)
+        gradients = _fused_gradients(plan, (query, key, value, g, out), mask, statistics, node.scale)
     else:
         gradients = _gradients(node, *_wide(query, key, value, g), mask)
     gradients = [d if d is None else sum_to(d, t.shape) for d, t in zip(gradients, (query, key, value))]
@@ -224,13 +227,11 @@ def _gradients(node, query, key, value, g, mask):
     return d_query, d_key, d_value
 
 
-def _gradient_plan(query, key, value, g, mask, is_causal):
-    """(descriptor, scratch bytes, the three gradients' specs); (None,) where the kernel does not apply."""
-    if not _kernel_applies(query, key, mask) or query.is_meta:
-        return (None,)
+def _gradient_plan(query, key, value, g, out, mask, is_causal):
+    """(descriptor, scratch bytes, the three gradients' specs)."""
     batch = _batch_shape(query, key, value, mask)
     rows, keys = query.shape[-2], key.shape[-2]
-    operands = [(s.dtype, s.layout.expand((*batch, *s.shape[-2:]))) for s in (query, key, value, g)]
+    operands = [(s.dtype, s.layout.expand((*batch, *s.shape[-2:]))) for s in (query, key, value, g, out)]
     masked = None if mask is None else (mask.dtype, mask.layout.expand((*batch, rows, keys)))
     # What is summed over broadcast dimensions afterwards must not be rounded to 16 bits before.
     whole = all(tuple(s.shape[:-2]) == batch for s in (query, key, value))
@@ -240,12 +241,12 @@ def _gradient_plan(query, key, value, g, mask, is_causal):
     return desc, scratch, specs
 
 
-def _fused_gradients(plan, query, key, value, g, mask, scale):
+def _fused_gradients(plan, operands, mask, statistics, scale):
     desc, scratch, specs = plan
     results = [wrap(spec, mem, mem.data) for spec, mem in ((spec, new_storage(spec.nbytes)) for spec in specs)]
     room = new_storage(scratch)
     masked = () if mask is None else (mask.ptr,)
-    launch(desc, *(r.ptr for r in results), query.ptr, key.ptr, value.ptr, g.ptr, *masked, room.data, scale)
+    launch(desc, *(r.ptr for r in results), *(x.ptr for x in operands), *masked, statistics.ptr, room.data, scale)
     return results
 
 
@@ -285,11 +286,13 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if dropout_p > 0.0 or small or (attn_mask is not None and tracking(attn_mask)):
         out = _attend(query, key, value, attn_mask, is_causal, scale, dropout_p)
     else:
-        out = _fused(query, key, value, attn_mask, is_causal, scale)
+        keep = tracking(query, key, value)
+        out, statistics = _fused(query, key, value, attn_mask, is_causal, scale, keep)
         if out is None:
             with no_grad():
                 out = _attend(query, key, value, attn_mask, is_causal, scale)
-        if tracking(query, key, value):
-            saves = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)  # a mask that is written in between is noticed
+        if keep:
+            # A mask that is written in between is noticed; so is a result, where PyTorch's fused attention keeps it, too.
+            saves = query, key, value, attn_mask, statistics, out if statistics is not None and query.ndim >= 4 else None
             record(ScaledDotProductFlashAttentionForCpuBackward0, (query, key, value), out, saves, is_causal=is_causal, scale=scale)
     return out if shape is None else out.reshape(shape)
