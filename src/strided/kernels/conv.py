@@ -193,11 +193,11 @@ SOME = 128  # features of a band
 
 
 def takes_weight_gradient(weight, x, g, groups: int) -> bool:
-    """Whether `build_weight_gradient` beats a product with the windows laid out: not for many features of small maps, and not where windows are elements."""
+    """Whether `build_weight_gradient` beats a product with the windows laid out: not for many features of small maps."""
     features, channels = weight[0] // groups, weight[1]
     if min(features, channels) < 48:
         return True
-    return prod(g[2:]) > 256 and prod(weight[2:]) > 1
+    return prod(g[2:]) > 256
 
 
 def _block(accumulator: str) -> Block:

@@ -94,10 +94,16 @@ def correlate(x, weight, bias, stride, padding, dilation, groups):
         return _by_products(_pad(x, _around(padding, padding)), weight, bias, stride, dilation, groups)
     wanted = tracking(x, weight, *(() if bias is None else (bias,)))
     places = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(x.shape[2:], padding, dilation, weight.shape[2:], stride)]
-    out = _correlate(plain(x), plain(weight).contiguous(), None if bias is None else plain(bias).contiguous(), places, stride, padding, dilation, groups)
+    out = _correlate(_rows(x, weight, groups), plain(weight).contiguous(), None if bias is None else plain(bias).contiguous(), places, stride, padding, dilation, groups)
     if wanted:
-        record(ConvolutionBackward0, (x, weight, bias), out, (x, weight), stride=stride, padding=padding, dilation=dilation, groups=groups)
+        record(ConvolutionBackward0, (x, weight, bias), out, (x, weight), stride=stride, padding=padding, dilation=dilation, groups=groups, transposed=False)
     return out
+
+
+def _rows(x, weight, groups):
+    """x as kernels read it best: for few features, rows whose elements lie apart (channels_last) are laid out first."""
+    x = plain(x)
+    return x.contiguous() if x.stride(-1) != 1 and weight.shape[0] // groups < 32 else x
 
 
 def _has_kernel(x, stride) -> bool:
@@ -156,6 +162,8 @@ def ConvolutionBackward0(node, g):
     x, weight = node.saved
     d_input = d_weight = d_bias = None
     arguments = node.stride, node.padding, node.dilation, node.groups
+    if node.transposed:  # the plain convolution's gradients with the result and the input in each other's places
+        return correlate(g, weight, None, *arguments) if node.needs[0] else None, _weight_gradient(g, weight, x, *arguments) if node.needs[1] else None, None
     if node.needs[0]:
         d_input = _input_gradient(g, weight, x.shape[2:], *arguments)
     if node.needs[1]:
@@ -173,41 +181,36 @@ def _turned(weight, groups):
 
 
 def _input_gradient(g, weight, sizes, stride, padding, dilation, groups):
-    """[N, F, O..] → [N, C, sizes..]: what each element of the input is multiplied by. A convolution with the kernel turned round.
-
-    With a stride, elements of the input meet only every stride-th element of the kernel: those of one phase are a convolution of their own.
-    """
+    """[N, F, O..] → [N, C, sizes..]: what each element of the input is multiplied by, which is the transposed convolution. Recorded."""
     n = len(stride)
-    strided = any(s != 1 for s in stride)
-    if strided and any(d != 1 for d, s in zip(dilation, stride) if s != 1) or n > 3:
-        g, stride, strided = spread(g, stride), (1,) * n, False  # [N, F, (O−1)·stride + 1]
-    if _has_kernel(g, stride) and not tracking(g, weight) and not g.is_meta and not weight.is_meta:
-        return _plain_input_gradient(plain(g), plain(weight), tuple(sizes), stride, padding, dilation, groups)
-    weight = _turned(weight, groups)
-    unit = (1,) * n
-    if not strided:
+    if not _has_kernel(g, stride) or g.is_meta or weight.is_meta:
+        g = spread(g, stride)  # [N, F, (O−1)·stride + 1]
         before = [d * (k - 1) - p for k, d, p in zip(weight.shape[2:], dilation, padding)]
         after = [s + d * (k - 1) - size - b for s, d, k, size, b in zip(sizes, dilation, weight.shape[2:], g.shape[2:], before)]
-        return correlate(_pad(g, _around(before, after)), weight, None, unit, (0,) * n, dilation, groups)
-    out = TABLE["new_zeros"].call(g, (g.size(0), weight.size(0), *sizes))
-    for phase in _phases(g.shape[2:], weight.shape[2:], sizes, stride, padding, dilation):
-        if phase.taps is not None:
-            after = [count + d * (len(range(*t.indices(k))) - 1) - o - b for count, d, t, k, o, b in zip(phase.counts, phase.steps, phase.taps, weight.shape[2:], g.shape[2:], phase.before)]
-            part = weight[(slice(None), slice(None), *phase.taps)]
-            out[(slice(None), slice(None), *phase.where)] = correlate(_pad(g, _around(phase.before, after)), part, None, unit, (0,) * n, phase.steps, groups)
-    if tracking(g, weight) and not tracking(out):  # nothing meets anything: zeros, whose gradients are zeros
-        out = out + (g[:0].sum() + weight[:0].sum())
+        return correlate(_pad(g, _around(before, after)), _turned(weight, groups), None, (1,) * n, (0,) * n, dilation, groups)
+    out = _plain_input_gradient(_rows(g, weight, groups), plain(weight), tuple(sizes), stride, padding, dilation, groups)
+    if tracking(g, weight):
+        record(ConvolutionBackward0, (g, weight, None), out, (g, weight), stride=stride, padding=padding, dilation=dilation, groups=groups, transposed=True)
     return out
 
 
 def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups):
-    """The same, unrecorded: each phase's convolution writes into the result."""
-    turned, unit = _turned(weight, groups).contiguous(), (1,) * len(stride)
+    """The same, unrecorded: a convolution with the kernel turned round.
+
+    With a stride, elements of the input meet only every stride-th element of the kernel: those of one phase are a convolution of their own, which writes into
+    the result.
+    """
+    kernel, unit = weight.shape[2:], (1,) * len(stride)
+    if any(d != 1 and s != 1 for d, s in zip(dilation, stride)):
+        g, stride = spread(g, stride), unit  # [N, F, (O−1)·stride + 1]
+    if stride == tuple(kernel) and groups == 1 and math.prod(stride) >= 8 and not any(padding):
+        return _tiles(g, weight, sizes)
+    turned = _turned(weight, groups).contiguous()
     if stride == unit:
-        before = [d * (k - 1) - p for k, d, p in zip(weight.shape[2:], dilation, padding)]
+        before = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
         return _correlate(g, turned, None, sizes, unit, before, dilation, groups)
     out = TABLE["new_empty"].call(g, (g.shape[0], turned.shape[0], *sizes))
-    for phase in _phases(g.shape[2:], turned.shape[2:], sizes, stride, padding, dilation):
+    for phase in _phases(kernel, sizes, stride, padding, dilation):
         if not all(phase.counts):
             continue
         target = out[(slice(None), slice(None), *phase.where)]
@@ -216,6 +219,16 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups):
             continue
         _correlate_into(target, g, turned[(slice(None), slice(None), *phase.taps)].contiguous(), unit, phase.before, phase.steps, groups)
     return out
+
+
+def _tiles(g, weight, sizes):
+    """Windows that lie side by side do not overlap: one product, whose rows are laid out as tiles."""
+    n, kernel, places = weight.ndim - 2, tuple(weight.shape[2:]), tuple(g.shape[2:])
+    columns = matmul(weight.contiguous().flatten(1).t(), g.flatten(2))  # [N, C·K.., O..]
+    tiles = columns.reshape(g.shape[0], weight.shape[1], *kernel, *places)
+    order = [axis for d in range(n) for axis in (2 + n + d, 2 + d)]
+    out = tiles.permute(0, 1, *order).reshape(g.shape[0], weight.shape[1], *(k * o for k, o in zip(kernel, places)))
+    return _pad(out, _around([0] * n, [size - k * o for size, k, o in zip(sizes, kernel, places)]))
 
 
 class _Phase(NamedTuple):
@@ -228,7 +241,7 @@ class _Phase(NamedTuple):
     steps: tuple[int, ...]
 
 
-def _phases(places, kernel, sizes, stride, padding, dilation):
+def _phases(kernel, sizes, stride, padding, dilation):
     """All phases of an input of `sizes`. In dimensions without a stride there is one, dilation included."""
     for phase in product(*map(range, stride)):
         where, counts, taps, before, steps = [], [], [], [], []
@@ -250,7 +263,7 @@ def _weight_gradient(x, weight, g, stride, padding, dilation, groups):
     """[F, C/g, K..]: the product of the result's gradients and the windows, summed over batch and positions."""
     n, kernel = len(stride), tuple(weight.shape[2:])
     if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta and kernels.takes_weight_gradient(weight.shape, x.shape, g.shape, groups):
-        return _plain_weight_gradient(plain(x), weight.spec, plain(g), stride, padding, dilation, groups)
+        return _plain_weight_gradient(_rows(x, weight, groups), weight.spec, _rows(g, weight, groups), stride, padding, dilation, groups)
     x = _pad(x, _around(padding, padding))
     view = windows(x, kernel, stride, dilation)  # [N, C, O.., K..]
     view = view.permute(1, *range(2 + n, 2 + 2 * n), 0, *range(2, 2 + n))  # [C, K.., N, O..]
