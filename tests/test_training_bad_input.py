@@ -147,3 +147,12 @@ def test_a_checkpoint_that_was_cut_short_says_so(tmp_path):
         with pytest.raises((RuntimeError, EOFError, OSError)) as caught:
             torch.load(path)
         assert str(caught.value)
+
+
+def test_class_weights_of_another_dtype_are_refused():
+    from strided.nn import functional as F
+
+    for loss in (F.nll_loss, F.cross_entropy):
+        with pytest.raises(RuntimeError, match="expected scalar type Float but found Half"):
+            loss(torch.zeros(2, 3), torch.tensor([0, 1]), weight=torch.ones(3, dtype=torch.float16))
+        assert loss(torch.zeros(2, 3).half(), torch.tensor([0, 1]), weight=torch.ones(3).half()).dtype == torch.float16

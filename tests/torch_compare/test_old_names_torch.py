@@ -132,3 +132,17 @@ def test_places(name):
     for lib in BOTH:
         thing = getattr(importlib.import_module(f"{lib.__name__}.{module}"), attribute)
         assert thing.__name__ == attribute
+
+
+@pytest.mark.parametrize("size", [(4, None), (None, 3), (None, None), (1, None), (4, 3), 5, (8, 6)])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pools_keep_the_memory_format(size, last, kind):
+    found = []
+    for lib in BOTH:
+        x = data(lib, 2, 3, 8, 6)
+        x = x.contiguous(memory_format=lib.channels_last) if last else x
+        y = getattr(lib.nn.functional, f"adaptive_{kind}_pool2d")(x, size)
+        assert y.data_ptr() != x.data_ptr()
+        found.append((tuple(y.shape), y.stride(), y.tolist()))
+    assert found[0][:2] == found[1][:2] and torch.allclose(torch.tensor(found[0][2]), torch.tensor(found[1][2]), atol=1e-6)

@@ -50,6 +50,8 @@ def _check_classes(name, input, target, weight):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_name}")
     if weight is not None and tuple(weight.shape) != (input.shape[dim],):
         raise RuntimeError(f"weight tensor should be defined either for all {input.shape[dim]} classes or no classes but got weight tensor of shape: {list(weight.shape)}")
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}\nThe weights must have the input's dtype: weight.to({input.dtype}).")
     return dim
 
 

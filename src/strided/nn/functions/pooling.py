@@ -5,6 +5,7 @@ from ... import ops
 from ...autograd import tracking
 from ...autograd.modes import no_grad
 from ...dtypes import float32, float64
+from ...formats import channels_last, contiguous_format
 from ...ops import pooling
 from ...ops.convolution import correlate
 from . import checks, counts
@@ -248,6 +249,7 @@ def _adaptive_avg(n, input, output_size):
     targets = _targets(input, n, output_size)
     if all(t == 1 for t in targets):
         return input.mean(tuple(range(-n, 0)), keepdim=True)
+    form, given = _channels_last(n, input), input
     for dim, out in zip(range(input.dim() - n, input.dim()), targets):
         size = input.size(dim)
         if out == size:
@@ -261,7 +263,13 @@ def _adaptive_avg(n, input, output_size):
             matrix[i][start:end] = [1.0 / (end - start)] * (end - start)
         matrix = ops.tensor(matrix, dtype=input.dtype, device=input.device)  # [out, size]
         input = (input.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)  # [.., out, ..]
-    return input
+    return input.clone() if input is given else input.contiguous(memory_format=form)
+
+
+def _channels_last(n, input):
+    """The memory format of an adaptive pool's result: images that lie channels last stay so."""
+    last = n == 2 and input.dim() == 4 and input.is_contiguous(memory_format=channels_last) and not input.is_contiguous()
+    return channels_last if last else contiguous_format
 
 
 @entry(counts.adaptive_average(1))
@@ -298,12 +306,14 @@ def _adaptive_max(n, input, output_size, return_indices):
         shape = [1] * (2 * n)
         shape[d], shape[n + d] = place.shape
         flat = flat * sizes[d] + place.reshape(shape)
+    form = _channels_last(n, input)
     view = input.flatten(-n)[..., flat.flatten(n)]  # [.., out.., widths]
     values, index = view.max(-1)
+    values = values.contiguous(memory_format=form)
     if not return_indices:
         return values
     table = flat.flatten(n).expand(*view.shape)
-    return values, table.gather(-1, index.unsqueeze(-1)).squeeze(-1)
+    return values, table.gather(-1, index.unsqueeze(-1)).squeeze(-1).contiguous(memory_format=form)
 
 
 @entry(counts.nothing)
