@@ -94,6 +94,27 @@ def test_optimisers_with_state(optimizer, options):
     for x, y in batches(6):
         run(x, y), eager(x, y)
         same(net, other)
+    if optimizer is torch.optim.SGD:  # the first step makes the buffers
+        assert run.programs == 1 and not run.reasons
+
+
+def test_what_first_calls_fill():
+    class Tables(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = None
+
+        def forward(self, x):
+            if self.table is None:
+                self.table = torch.arange(x.shape[-1]) * 0.5
+            return x * self.table + 1
+
+    module = Tables()
+    run = torch.compile(module)
+    for _ in range(4):
+        x = torch.randn(3, 4)
+        assert torch.equal(run(x), x * (torch.arange(4) * 0.5) + 1)
+    assert run.compiled.programs == 1 and not run.compiled.reasons
 
 
 def test_a_learning_rate_that_changes():

@@ -31,6 +31,8 @@ from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
 from .results import Built, Output, Place, add_blocks, copied, hooked, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of
 
+CHANGES = "it changes the state of a module or a variable"
+WARM_UP = 2  # calls of a kind that may change state before it is believed that they always do: first calls fill caches and make buffers
 LIMIT = 8  # kinds of call that are recorded; the next ones run eagerly
 
 
@@ -49,6 +51,7 @@ class Compiled:
         self.function, self.fullgraph, self.limit = function, fullgraph, limit or LIMIT
         self.entries: dict[tuple, list[Entry]] = {}
         self.eager: set[tuple] = set()
+        self.changing: dict[tuple, int] = {}  # how many calls of a kind have changed state
         self.reasons: list[str] = []
         self.order = next(_order)
         self.recording = threading.Lock()
@@ -114,6 +117,10 @@ class Compiled:
             return self._give_up(key, reason, args, kwargs)
         entry = Entry(snapshot, len(leaves), self._refuse)
         result, reason = entry.record(self.function, args, kwargs, leaves)
+        if reason == CHANGES and not self.fullgraph:
+            self.changing[key] = self.changing.get(key, 0) + 1
+            if self.changing[key] < WARM_UP:
+                return result
         if reason is not None:
             self.eager.add(key)
             self._refuse(reason)
@@ -203,7 +210,7 @@ class Entry:
             result = function(*args, **kwargs)
         reason = recording.reason
         if reason is None and not self.snapshot.holds():
-            reason = "it changes the state of a module or a variable"
+            reason = CHANGES
         if reason is None and any(t.mem is not mem or t._node is not node for t, (mem, _, _, node) in zip(external, before)):
             reason = "it changes the history or the memory of a tensor from outside"
         given = [place for place, (t, (_, _, grad, _)) in enumerate(zip(external, before)) if t._grad is not grad]

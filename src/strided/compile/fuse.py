@@ -151,7 +151,7 @@ def encode(kernel: Kernel) -> Step:
     return Step(descriptor, tuple(o.place for o in (*kernel.outs, *kernel.ins) if o.place is not None), kernel.lines[-1], tuple(o.place[0] for o in kernel.outs))
 
 
-def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set, steady, sizes: dict[tuple, int]) -> tuple[list[Step], list[Kernel]]:
+def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set, steady, sizes: dict[tuple, int]) -> tuple[list[Step], list[Any]]:
     """The steps with what can be fused fused, and the kernels that hold several of them.
 
     recipes: of the steps' descriptors, where there is one. lasting: regions whose contents are needed afterwards. steady(region): whether it is written by the operator that made it only, if at all.
@@ -196,7 +196,8 @@ def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set,
         if alone and region != (merged.slots[0][0] if type(merged) is Product else None):
             users[region] = []
         work[second] = merged
-    done, fused = [], []
+    done: list[Step] = []
+    fused: list[Any] = []
     for number, step in enumerate(work):
         if type(step) is Product and step.after is not None:
             made, saved = encode_product(step)
