@@ -192,14 +192,6 @@ WEIGHT_BYTES = 1 << 20  # of the bands of input and gradient together: half of a
 SOME = 128  # features of a band
 
 
-def takes_weight_gradient(weight, x, g, groups: int) -> bool:
-    """Whether `build_weight_gradient` beats a product with the windows laid out: not for many features of small maps."""
-    features, channels = weight[0] // groups, weight[1]
-    if min(features, channels) < 48:
-        return True
-    return prod(g[2:]) > 256
-
-
 def _block(accumulator: str) -> Block:
     """Sums that stay in registers beside a vector of each feature and one of the input; a window of 3 × 3 is one block."""
     host = jit.host()
@@ -234,17 +226,24 @@ def build_weight_gradient(dtype, weight, x, g, stride, before, dilation, groups:
     parts = max(1, min(parts, items))
     planes = some_features + some_channels * geometry.planes // max(channels, 1)
     geometry.planes = planes
-    rows, columns = geometry.split(size, t, WEIGHT_BYTES // size // max(planes, 1), WEIGHT_BYTES)
+    most = WEIGHT_BYTES // size // max(planes, 1)
+    rows, columns = geometry.split(size, t, most, WEIGHT_BYTES)
     tall, pitch, plane = geometry.band(rows, columns)
-    g_plane = _round_up(rows * pitch, 16) + 16
+    apart, entries = 0, 1
+    if geometry.places[0] == geometry.kernel[0] == 1 and rows == geometry.places[1] and columns == geometry.places[2]:  # small maps: several at once
+        apart = tall * pitch + max(columns + (geometry.kernel[2] - 1) * geometry.dilation[2] // geometry.stride[2] - pitch, 0)
+        entries = max(1, min(batch, min(most, BAND_POSITIONS) // apart))
+        plane = _round_up(entries * apart, 16)
+        plane += 16 * (plane // 16 % 2 == 0)
+    g_plane = _round_up((entries - 1) * apart + rows * pitch, 16) + 16
     g_plane += 16 * (g_plane // 16 % 2 == 0)
     offsets = [0]
-    tail = (t.vectors + 1) * t.width
+    tail = (t.vectors + 1) * t.width + entries * apart  # each entry's band ends with zeros
     x_planes = some_channels * geometry.kernel[0] * geometry.stride[1] * geometry.stride[2]
     for count, each in ((some_channels * window + block.taps, 8), (x_planes * plane + tail, size), (some_features * g_plane + tail, size), (some_features * some_channels * window + t.width, size)):
         offsets.append(offsets[-1] + _round_up(count * each, 64) + 64)
     missing = 3 - len(stride)
     words = [batch, groups, features, channels, *geometry.kernel, *geometry.sizes, *geometry.places, *geometry.stride, *geometry.before, *geometry.dilation]
     words += [x.strides[0], x.strides[1], *geometry.steps, g.strides[0], g.strides[1], *[0] * missing, *g.strides[2:]]
-    words += [some_features, some_channels, rows, columns, tall, pitch, plane, g_plane, *offsets[1:]]
+    words += [some_features, some_channels, entries, rows, columns, tall, pitch, apart, plane, g_plane, *offsets[1:]]
     return native.pack_desc(address, 4, parts, work > GIL_GRAIN, result_bytes, words), parts * offsets[-1]

@@ -14,7 +14,7 @@ from .gemm_text import SIZES, TYPES, Function, module, vector
 # Sizes; steps of input and the result's gradient in elements; what a work item is (features, channels); bands; offsets of the scratch's parts in bytes.
 WORDS = (
     "batch groups features channels k0 k1 k2 size_d size_h size_w o0 o1 o2 stride0 stride1 stride2 p0 p1 p2 e0 e1 e2 xb xc xd xh xw gb gf gd gh gw "
-    "some_features some_channels some_rows some_columns rows pitch plane g_plane at_x at_g at_sums scratch"
+    "some_features some_channels some_entries some_rows some_columns rows pitch apart plane g_plane at_x at_g at_sums scratch"
 ).split()
 FIRST = 8
 
@@ -132,19 +132,28 @@ def kernel(kind: Kind, block: Block, dtype: str, attributes: str) -> Function:
             f.store(acc, "0.0", f.at(acc, sums, i))
         first_x = f.at(operand, x, f.mul(f.add(f.mul(group, word["channels"]), c0), word["xc"]))
         first_g = f.at(operand, g, f.mul(f.add(f.mul(group, word["features"]), n0), word["gf"]))
-        with f.loop(0, word["batch"]) as entry, f.loop(0, word["o0"]) as depth, f.loop(0, word["o1"], word["some_rows"]) as h0, f.loop(0, word["o2"], word["some_columns"]) as w0:
+        entries_loop = f.loop(0, word["batch"], word["some_entries"])
+        with entries_loop as e0, f.loop(0, word["o0"]) as depth, f.loop(0, word["o1"], word["some_rows"]) as h0, f.loop(0, word["o2"], word["some_columns"]) as w0:
             rows, columns = f.min(word["some_rows"], f.sub(word["o1"], h0)), f.min(word["some_columns"], f.sub(word["o2"], w0))
-            given = {
-                "channels": channels, "depths": word["k0"], "between": word["e0"], "filled": word["plane"], "phases_h": word["stride1"], "phases_w": word["stride2"],
-                **{a: f.sub(f.mul(b, word[s]), word[p]) for a, b, s, p in (("d0", depth, "stride0", "p0"), ("h0", h0, "stride1", "p1"), ("w0", w0, "stride2", "p2"))},
-            }  # fmt: skip
-            f.do(f"call void @band(ptr {f.at(operand, first_x, f.mul(entry, word['xb']))}, ptr {space}, {', '.join(f'i64 {given.get(a) or word[a]}' for a in ARGUMENTS)})")
-            given = {
-                "channels": features, "depths": 1, "between": 0, "d0": depth, "h0": h0, "w0": w0, "size_d": word["o0"], "size_h": f.add(h0, rows), "size_w": f.add(w0, columns),
-                "xc": word["gf"], "xd": word["gd"], "xh": word["gh"], "xw": word["gw"], "phases_h": 1, "phases_w": 1, "rows": rows, "filled": word["g_plane"], "plane": word["g_plane"],
-            }  # fmt: skip
-            f.do(f"call void @band(ptr {f.at(operand, first_g, f.mul(entry, word['gb']))}, ptr {gradients}, {', '.join(f'i64 {given.get(a, word.get(a))}' for a in ARGUMENTS)})")
-            flat = f.add(f.mul(f.sub(rows, 1), word["pitch"]), columns)
+            entries = f.min(word["some_entries"], f.sub(word["batch"], e0))
+            with f.loop(0, entries) as i:  # small maps stand one behind the other, `apart` elements from start to start
+                entry, start = f.add(e0, i), f.mul(i, word["apart"])
+                ends = f.compare("eq", f.add(i, 1), entries)  # the last one is followed by zeros
+                filled = lambda plane, start=start, ends=ends: f.op(f"select i1 {ends}, i64 {f.sub(plane, start)}, i64 {word['apart']}")
+                given = {
+                    "channels": channels, "depths": word["k0"], "between": word["e0"], "filled": filled(word["plane"]), "phases_h": word["stride1"], "phases_w": word["stride2"],
+                    **{a: f.sub(f.mul(b, word[s]), word[p]) for a, b, s, p in (("d0", depth, "stride0", "p0"), ("h0", h0, "stride1", "p1"), ("w0", w0, "stride2", "p2"))},
+                }  # fmt: skip
+                source = f.at(operand, first_x, f.mul(entry, word["xb"]))
+                f.do(f"call void @band(ptr {source}, ptr {f.at(acc, space, start)}, {', '.join(f'i64 {given.get(a) or word[a]}' for a in ARGUMENTS)})")
+                given = {
+                    "channels": features, "depths": 1, "between": 0, "d0": depth, "h0": h0, "w0": w0, "size_d": word["o0"], "size_h": f.add(h0, rows), "size_w": f.add(w0, columns),
+                    "xc": word["gf"], "xd": word["gd"], "xh": word["gh"], "xw": word["gw"], "phases_h": 1, "phases_w": 1, "rows": rows, "filled": filled(word["g_plane"]),
+                    "plane": word["g_plane"],
+                }  # fmt: skip
+                source = f.at(operand, first_g, f.mul(entry, word["gb"]))
+                f.do(f"call void @band(ptr {source}, ptr {f.at(acc, gradients, start)}, {', '.join(f'i64 {given.get(a, word.get(a))}' for a in ARGUMENTS)})")
+            flat = f.add(f.add(f.mul(f.sub(rows, 1), word["pitch"]), columns), f.mul(f.sub(entries, 1), word["apart"]))
             with f.loop(0, window, block.taps) as k, f.loop(0, features, block.features) as m:
                 count = f.min(block.features, f.sub(features, m))
                 row = f.at(acc, gradients, f.mul(m, word["g_plane"]))

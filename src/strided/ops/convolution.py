@@ -262,7 +262,7 @@ def _phases(kernel, sizes, stride, padding, dilation):
 def _weight_gradient(x, weight, g, stride, padding, dilation, groups):
     """[F, C/g, K..]: the product of the result's gradients and the windows, summed over batch and positions."""
     n, kernel = len(stride), tuple(weight.shape[2:])
-    if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta and kernels.takes_weight_gradient(weight.shape, x.shape, g.shape, groups):
+    if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta:
         return _plain_weight_gradient(_rows(x, weight, groups), weight.spec, _rows(g, weight, groups), stride, padding, dilation, groups)
     x = _pad(x, _around(padding, padding))
     view = windows(x, kernel, stride, dilation)  # [N, C, O.., K..]
