@@ -103,7 +103,7 @@ def test_long_rows_are_cut_into_pieces(shape, dims, rng):
     assert (at == (a.argmax() if len(dims) == a.ndim else a.argmax(dims[0], keepdims=True))).all()
 
 
-@pytest.mark.parametrize("shape", [(5, 64), (37, 1040), (3, 4, 528), (2, 20_000)], ids=str)
+@pytest.mark.parametrize("shape", [(5, 64), (37, 1040), (3, 4, 528), (2, 20_000), (5, 3001), (2, 3, 20_003), (7, 192)], ids=str)
 def test_streamed_results(shape, rng, monkeypatch):
     """Results written past the caches: short rows, whose exponentials wait on the stack, and long ones, where they are computed again."""
     monkeypatch.setattr(fold, "STREAM", 1)

@@ -403,7 +403,7 @@ def test_a_fresh_result():
     assert storage.nbytes == 24 and list((ctypes.c_float * 6).from_address(storage.data)) == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]
 
 
-@pytest.mark.parametrize("shape", [(100_003,), (37, 1040), (3, 5, 4112)], ids=str)
+@pytest.mark.parametrize("shape", [(100_003,), (37, 1040), (3, 5, 4112), (5, 3001), (3, 4, 2051), (700, 80)], ids=str)
 def test_streamed_results(shape, monkeypatch):
     import ctypes
 
@@ -415,6 +415,20 @@ def test_streamed_results(shape, monkeypatch):
         storage = native.launch_new(desc, x.ctypes.data, bias.ctypes.data)
         result = np.frombuffer((ctypes.c_char * storage.nbytes).from_address(storage.data), dtype).reshape(shape)
         np.testing.assert_array_equal(result, (np.minimum(x, 100) + np.minimum(bias, 50)).astype(dtype))
+
+
+@pytest.mark.parametrize("shape", [(320, 256), (310, 2050), (300, 77), (2, 170, 192)], ids=str)
+def test_streamed_tiles(shape, monkeypatch):
+    """Beside a transposed operand rows are walked in tiles, whose rows begin at whole lines or are not streamed."""
+    import ctypes
+
+    from strided.kernels import map as template
+    monkeypatch.setattr(template, "STREAM", 1)
+    x, y = ramp(*shape), np.ascontiguousarray(ramp(*shape).swapaxes(-1, -2) * 2).swapaxes(-1, -2)
+    desc = build_map(E.param(0) + E.param(1), [(D.float32, Layout.contiguous(shape))], [operand(x), operand(y)], result_bytes=4 * x.size)
+    storage = native.launch_new(desc, x.ctypes.data, y.ctypes.data)
+    result = np.frombuffer((ctypes.c_char * storage.nbytes).from_address(storage.data), np.float32).reshape(shape)
+    np.testing.assert_array_equal(result, x + y)
 
 
 def test_sizes_are_data_not_code():

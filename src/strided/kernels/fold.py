@@ -13,8 +13,8 @@ from .. import dtypes
 from ..layout import Layout, collapse
 from . import accumulate, complex, fold_text, jit, native
 from . import expr as E
-from .loops import walk_table
-from .map import GRAIN, STREAM, computed
+from .loops import chunk_of, walk_table
+from .map import GRAIN, STREAM, WHOLE, computed
 from .recipes import note
 
 LONG = 1 << 18  # additions' worth of work from which a kernel gives up the GIL
@@ -166,11 +166,11 @@ class _Geometry:
         names = tuple(d.name for d, _ in self.outs), tuple(k if d == "param" else d.name for d, k in self.ins)
         default = dtypes.get_default_dtype().compute.name
         alone = sum(self.per_element) == 1 and self.per_element[0] and modes[0] == "run" and not (self.across or multi) and pieces == 1 and kept
-        stream = ""
-        if alone and result_bytes >= STREAM and not any(w % 64 for w in kept_walks[0]):  # a fresh result begins at a cache line; its rows must, too
-            stream = "short" if self.folded[0] <= fold_text.SHORT else "long"
-        key = ("fold", E.key_of(self.exprs), names, modes, constant, tuple(self.per_element), self.across, multi, pieces > 1, default, stream)
-        kind = fold_text.Kind(self.exprs, *names, modes, constant, tuple(self.per_element), multi, pieces > 1, default, stream)
+        stream, chunk = "", 0
+        if alone and result_bytes >= STREAM and (self.folded[0] >= WHOLE or not any(w % 64 for w in kept_walks[0])):
+            stream, chunk = "short" if self.folded[0] <= fold_text.SHORT else "long", chunk_of(self.folded[0])
+        key = ("fold", E.key_of(self.exprs), names, modes, constant, tuple(self.per_element), self.across, multi, pieces > 1, default, stream, chunk)
+        kind = fold_text.Kind(self.exprs, *names, modes, constant, tuple(self.per_element), multi, pieces > 1, default, stream, chunk)
         address = jit.compile_kernel(key, lambda: fold_text.write(kind, self.across))
         inner = columns if self.across else self.folded[-1]
         words = [rows, len(kept), inner, prod(slow), len(slow), self.extent if extent is None else extent, self.folded[0], length, rest]

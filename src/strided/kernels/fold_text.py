@@ -16,6 +16,7 @@ from .lower import IR, ITEMSIZE, MEMORY, Lowering, Value, infer
 BLOCK = 2048  # elements summed in the operands' own precision before the sum moves to double
 COLUMNS = 512  # elements of the kept dimension accumulated at a time
 SHORT = 1 << 14  # elements of a row that may be kept on the stack
+NEXT = 1 << 19  # bytes of a row from which the next one is not fetched whole: it would not stay in the second-level cache
 
 
 class Kind(NamedTuple):
@@ -31,6 +32,7 @@ class Kind(NamedTuple):
     pieces: bool  # rows are cut into pieces
     default: str  # the default float
     stream: str = ""  # the one per-element result is written past the caches: "short" rows, of which a copy fits on the stack, or "long" ones
+    chunk: int = 0  # elements streamed at a time
 
 
 # ---- the kernel ------------------------------------------------------------------------------------------------------------------
@@ -88,6 +90,7 @@ class Writer:
         low, high = b.share(self.rows)
         with b.walk(self.kept_table, self.kept_dims, self.operands, low, high) as (_, offsets, counters):
             bases = [b.at(p, o) for p, o in zip(self.pointers, offsets)]
+            self.skew = offsets[0]  # of the first result's row
             self.row(bases, counters)
         if self.kind.stream:
             b.fence()
@@ -313,7 +316,7 @@ class Along(Writer):
         k = outputs[0][0]
         sources = [(bases[j], ITEMSIZE[self.dtypes[j]], self._ahead(j))
                    for j in range(self.n_outs, self.operands) if self.kind.modes[j] == "run" and j not in self.far]
-        b.streamed(bases[k], ITEMSIZE[self.dtypes[k]], "0", n, mark, lambda i, address: body(i, None, first, address), sources)
+        b.streamed(bases[k], ITEMSIZE[self.dtypes[k]], "0", n, mark, lambda i, address: body(i, None, first, address), sources, self.skew, self.kind.chunk)
 
     def _kept(self, k, i, offsets, access):
         """Where the cached value of element i lies meanwhile."""
@@ -325,10 +328,9 @@ class Along(Writer):
     def _ahead(self, j):
         """Bytes from an element of operand j to what will be read next, the next row's."""
         b = self.b
-        if self.kind.stream == "long":
-            return AHEAD
         step = b.word(self.kept_table + 1 + j)  # along the fastest kept dimension
-        far = b.select(b(f"icmp sgt i64 {step}, {AHEAD}"), step, AHEAD)
+        near = b(f"icmp ult i64 {b.sub(step, AHEAD)}, {NEXT - AHEAD}")
+        far = b.select(near, step, AHEAD)
         return b.select(b(f"icmp eq i64 {step}, 0"), 0, far)  # the same for all rows: it is there
 
 

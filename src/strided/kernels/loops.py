@@ -227,40 +227,37 @@ class Body:
                     offset.set(self.sub(offset.get(), self.mul(size, stride)))
                 d.add("1")
 
-    def streamed(self, base: str, size: int, low: str, high: str, mark: str, element, sources=()) -> None:
-        """Elements low…high of `size` bytes, CHUNK at a time into a buffer that stays in cache and from there past the caches to `base`, a whole line at `low`.
+    def streamed(self, base: str, size: int, low: str, high: str, mark: str, element, sources=(), skew: str = "0", chunk: int = CHUNK) -> None:
+        """Elements low…high of `size` bytes, `chunk` at a time into a buffer that stays in cache and from there past the caches to `base`, which lies `skew` bytes
+        behind the begin of a line; what is less than a chunk, and before the first whole line, is stored as ever.
 
         `element(i, address)` writes element i. Lines that are written need not be read first, and nobody would find so large a result in cache.
         sources: (address of element 0, bytes an element, bytes ahead) of inputs whose lines are fetched that far ahead, into the second-level
         cache: a computation leaves too few loads in flight to keep memory busy. `fence` is to follow at the kernel's end.
         """
-        buffer = self.cell(f"[{CHUNK * size} x i8]").name
+        buffer = self.cell(f"[{chunk * size} x i8]").name
         if "!900 = !{i32 1}" not in self.tail:
             self.tail.append("!900 = !{i32 1}")
-        self.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-
-        def chunk(start, count):
-            with self.loop(0, count, extra=mark) as i:
+        begin = self.add(skew, self.mul(low, size))
+        first = self.min(self.add(low, self.div(self(f"and i64 {self.sub(0, begin)}, 63"), size)), high)
+        last = self.sub(high, self(f"and i64 {self.sub(high, first)}, {chunk - 1}"))
+        with self.loop(first, last, chunk) as start:
+            with self.loop(0, chunk, extra=mark) as i:  # a length known to the compiler: no remainder to think of
                 element(self.add(start, i), self.at(buffer, self.mul(i, size)))
-            line, length = self.at(base, self.mul(start, size)), self.mul(count, size)
-            whole = self(f"and i64 {length}, -64")
+            line = self.at(base, self.mul(start, size))
             far = [(self.at(source, self.add(self.mul(start, width), ahead)), width) for source, width, ahead in sources]
-            with self.loop(0, whole, 64) as at:
+            with self.loop(0, chunk * size, 64) as at:
                 for source, width in far:
                     place = self.at(source, at if width == size else self.div(self.mul(at, width), size))
                     for step in range(0, max(64, 64 * width // size), 64):
                         self.do(f"call void @llvm.prefetch.p0(ptr {self.at(place, step)}, i32 0, i32 2, i32 1)")
                 value = self.load("<64 x i8>", self.at(buffer, at), ", align 64")
                 self.store("<64 x i8>", value, self.at(line, at), ", align 64, !nontemporal !900")
-            return line, length, whole
-
-        last = self.sub(high, self(f"and i64 {self.sub(high, low)}, {CHUNK - 1}"))
-        with self.loop(low, last, CHUNK) as start:
-            chunk(start, str(CHUNK))  # a length known to the compiler: no remainder to think of
-        with self.when(self(f"icmp slt i64 {last}, {high}")):
-            line, length, whole = chunk(last, self.sub(high, last))
-            self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {self.at(line, whole)}, ptr {self.at(buffer, whole)}, i64 {self.sub(length, whole)}, i1 false)")
+        with self.loop(0, 2) as end:  # both ends by the same code
+            front = self(f"icmp eq i64 {end}, 0")
+            with self.loop(self.select(front, low, last), self.select(front, first, high), extra=mark) as i:
+                element(i, self.at(base, self.mul(i, size)))
 
     def fence(self) -> None:
         """Streamed lines are ordered before the signal that this part is done."""
@@ -289,6 +286,11 @@ def load_ahead(type: str) -> str:
     for symbol, kind, more in [(name, type, f' "vector-function-abi-variant"="{variants}"'), *((f"{name}_v{w}", f"<{w} x {type}>", "") for w in lanes)]:
         texts.append(f"define internal {kind} @{symbol}(ptr %p, i64 %far) {facts}{more} {{\n  %v = load {kind}{body}  ret {kind} %v\n}}")
     return "\n".join(texts)
+
+
+def chunk_of(n: int) -> int:
+    """How many elements of a row of n are streamed at a time: few ends are left over."""
+    return CHUNK if n % CHUNK == 0 or n >= 8 * CHUNK else 64
 
 
 def walk_table(shape, strides) -> list[int]:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from ..layout import collapse
 from . import complex, jit, native
 from . import expr as E
-from .loops import AHEAD, MAX_DIMS, Body, walk_table
+from .loops import AHEAD, MAX_DIMS, Body, chunk_of, walk_table
 from .lower import ITEMSIZE, MEMORY, Lowering, Value, compute_type, name_of
 from .recipes import note
 
@@ -31,6 +31,7 @@ LONG = 50_000         # nanoseconds from which a kernel gives up the GIL
 ALIGN = 64            # elements; parts of the inner loop start at multiples of it
 TILE = (16, 64)       # rows, elements of a row: a line of the input that runs along the rows holds 16 float32
 STREAM = 32 << 20     # bytes of a fresh result from which it is written past the caches: nobody will find it there, and lines need not be read first
+WHOLE = 1 << 9        # elements of a row from which it does not matter that its ends are no whole lines
 WALKER = 10           # words of the walker before its table
 
 
@@ -59,13 +60,16 @@ def _descriptor(exprs, outs, ins, compute, result_bytes, threads) -> bytes:
     in_compute = tuple(None if c is None else name_of(c) for c in (compute if isinstance(compute, tuple | list) else [compute] * len(ins)))
     in_kinds = tuple(f"param {i[1]}" if i[0] == "param" else "index" if i[0] == "index" else name_of(i[0]) for i in ins)
     out_names = tuple(name_of(dtype) for dtype, _ in outs)
-    # a fresh result begins at a cache line; its rows must, too
-    stream = result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and not any(s % 64 for s in strides[0][:-1])
-    key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes, stream)
-    address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes, stream))
+    tiled = _rows_of_tiles(sizes, strides[len(outs):]) if math.prod(sizes) >= GRAIN else None
+    # a fresh result begins at a cache line; short rows must, too, and what the walker moves to
+    within = strides[0][:-2] if sizes[-1] >= WHOLE and tiled is None else strides[0][:-1]
+    stream = ahead = 0
+    if result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and not any(s % 64 for s in within):
+        stream, ahead = (chunk_of(sizes[-1]), AHEAD) if tiled is None else (TILE[1], 0)  # what lies ahead of a tile's row is not read soon
+    key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes, stream, ahead)
+    address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes, stream, ahead))
     parts, long = _split(exprs, math.prod(sizes), classes, sum(ITEMSIZE[k] for k in kinds if k != "index"), threads)
     slots = len(outs) + sum(i[0] != "index" for i in ins)
-    tiled = _rows_of_tiles(sizes, strides[len(outs):]) if math.prod(sizes) >= GRAIN else None
     if tiled is not None:
         order = [d for d in range(len(sizes) - 1) if d != tiled] + [tiled, len(sizes) - 1]
         sizes, strides = tuple(sizes[d] for d in order), [tuple(s[d] for d in order) for s in strides]
@@ -162,9 +166,9 @@ def computed(exprs) -> float:
     return E.work(exprs) * 64 / jit.host().vector_bits
 
 
-def map_text(exprs, out_names, in_kinds, in_compute, classes, stream=False) -> str:
+def map_text(exprs, out_names, in_kinds, in_compute, classes, stream=0, ahead=0) -> str:
     """IR text of the two loops; the inner one is a function of its own, which keeps LLVM's loop passes from weighing both together."""
-    row, names = _row_text(exprs, out_names, in_kinds, in_compute, classes, stream)
+    row, names = _row_text(exprs, out_names, in_kinds, in_compute, classes, stream, ahead)
     b = Body()
     n, rows = b.word(0), b.word(1)
     slots, count = iter(range(len(names) + len(in_kinds))), sum(k != "index" for k in in_kinds) + len(out_names)
@@ -182,13 +186,15 @@ def map_text(exprs, out_names, in_kinds, in_compute, classes, stream=False) -> s
     with b.loop(first, last) as at:
         bases = [(b.add if c == "i" else b.at)(start, b.mul(at, step)) for start, step, c in zip(starts, row_steps, classes)]
         arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
+        if stream:
+            arguments += f", i64 {b.mul(at, row_steps[0])}"
         b.do(f"call void @row(ptr %desc, ptr %slots, i64 {low}, i64 {high}, {arguments})")
     if stream:
         b.fence()
     return b.text(row)
 
 
-def _row_text(exprs, out_names, in_kinds, in_compute, classes, stream) -> tuple[str, list[str]]:
+def _row_text(exprs, out_names, in_kinds, in_compute, classes, stream, ahead) -> tuple[str, list[str]]:
     """IR text of `@row(desc, slots, low, high, base of each operand)`, elements low…high of a row; and the formats of the operands."""
     b = Body()
     lowering = Lowering(b)
@@ -230,12 +236,12 @@ def _row_text(exprs, out_names, in_kinds, in_compute, classes, stream) -> tuple[
             lowering.store(names[k], result, target(k), access)
 
     if stream:
-        sources = [(bases[k], ITEMSIZE[names[k]], AHEAD) for k, _ in inputs if classes[k] == "c"]
-        b.streamed(bases[0], ITEMSIZE[names[0]], "%low", "%high", mark, lambda at, address: element(at, lambda k: address), sources)
+        sources = [(bases[k], ITEMSIZE[names[k]], ahead) for k, _ in inputs if ahead and classes[k] == "c"]
+        b.streamed(bases[0], ITEMSIZE[names[0]], "%low", "%high", mark, lambda at, address: element(at, lambda k: address), sources, "%skew", stream)
     else:
         with b.loop("%low", "%high", extra=mark) as at:
             element(at, lambda k: place(k, at))
-    arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
+    arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes)) + ", i64 %skew" * bool(stream)
     head = f"define internal void @row(ptr noalias readonly %desc, ptr noalias readonly %slots, i64 %low, i64 %high, {arguments}) noinline {jit.ATTRIBUTES} {{"
     return "\n".join([lowering.definitions(), head, "entry:", *b.entry, *b.lines, "  ret void", "}", *b.tail]), names
 
