@@ -79,7 +79,7 @@ class Watch:
         self.trail, self.trails = 0, {}  # what was called since the step began; for each such, the user's (code, place in it), or () for none
         self.complete: dict[int, int] = {}  # how many parameters a group, by its id, had when each of them had received a gradient
         self.flagged = False  # infinities or NaN were seen in a backward pass
-        self.runs: dict[int, tuple[tuple, Runs]] = {}  # of the gradients of each group's parameters, by the group's id
+        self.runs: dict[int, tuple[list, Runs]] = {}  # of the gradients of each group's parameters, by the group's id
 
     # ---- listening ----
 

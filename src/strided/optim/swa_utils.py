@@ -8,6 +8,7 @@ from ..autograd.modes import no_grad
 from ..dtypes import int64
 from ..nn.module import Module
 from ..nn.modules.batchnorm import _BatchNorm
+from ..ops.many import fused_update
 from .lr_scheduler.base import LRScheduler
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
@@ -22,17 +23,36 @@ def _is_number(t):
     return t.is_floating_point() or t.is_complex()
 
 
+@fused_update("averages_", 1, 2, 1)
+def _near(average, value, share, past):
+    """A share of the way from average to value, from the nearer end, as lerp goes."""
+    return value - (value - average) * (1 - share) if past else average + share * (value - average)
+
+
+def _moved(averages, values, share):
+    """Moves each average of floats a share of the way to its value, all in one launch. Returns the pairs that are left: of other numbers, or of two kinds."""
+    alike, rest = [], []
+    for pair in zip(averages, values, strict=True):
+        average, value = pair
+        if average.is_floating_point() and average.dtype is value.dtype and average.shape == value.shape and average.device == value.device:
+            alike.append(pair)
+        elif _is_number(average):
+            average.lerp_(value, share)
+        else:
+            rest.append(pair)
+    if alike:
+        _near(alike, share, past=share >= 0.5)
+    return rest
+
+
 def get_ema_multi_avg_fn(decay=0.999):
     """update(averages, values, count): each average moves by 1 − decay of the way to its value, in place."""
     _check_decay(decay)
 
     def ema_update(ema_param_list, current_param_list, _):
         with no_grad():
-            for average, value in zip(ema_param_list, current_param_list, strict=True):
-                if _is_number(average):
-                    average.lerp_(value, 1 - decay)
-                else:
-                    average.copy_(average * decay + value * (1 - decay))
+            for average, value in _moved(ema_param_list, current_param_list, 1 - decay):
+                average.copy_(average * decay + value * (1 - decay))
 
     return ema_update
 
@@ -43,11 +63,8 @@ def get_swa_multi_avg_fn():
     def swa_update(averaged_param_list, current_param_list, num_averaged):
         with no_grad():
             share = 1.0 / (float(num_averaged) + 1)
-            for average, value in zip(averaged_param_list, current_param_list, strict=True):
-                if _is_number(average):
-                    average.lerp_(value, share)
-                else:
-                    average.add_(value - average, alpha=share)
+            for average, value in _moved(averaged_param_list, current_param_list, share):
+                average.add_(value - average, alpha=share)
 
     return swa_update
 
