@@ -124,3 +124,26 @@ def test_streamed_results(shape, rng, monkeypatch):
             np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
             if len(exprs) == 2:
                 np.testing.assert_allclose(scales, 1 / np.sqrt(wide.var(-1, keepdims=True) + 1e-5), rtol=1e-5)
+
+
+@pytest.mark.parametrize("triple, cpu, features", [("aarch64-unknown-linux-gnu", "apple-m1", "+neon"), ("x86_64-unknown-linux-gnu", "haswell", "+avx2,+fma,+f16c")], ids=["arm", "avx2"])
+def test_other_hosts_kernels_compile(triple, cpu, features, monkeypatch):
+    """Streamed maps and rows, and rows that are fetched ahead, as vectors of another machine."""
+    import llvmlite.binding as llvm
+
+    from strided.kernels import fold_text, jit
+    from strided.kernels.map import map_text
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3)
+    monkeypatch.setattr(jit, "_host", jit.Host(triple, cpu, features))
+    monkeypatch.setattr(jit, "_machine", machine)
+    softmax = E.exp(x - E.rmax(x)) * (1 / E.rsum(E.exp(x - E.rmax(x))))
+    kind = fold_text.Kind((softmax,), ("float32",), ("float32",), ("run", "run"), (False, False), (True,), False, False, "float32", "short", 256)
+    found = kind._replace(exprs=(E.node("rargmax", x),), outs=("int64",), modes=("same", "run"), constant=(True, False), per_element=(False,), stream="", chunk=0)
+    for text in (map_text((E.exp(x) + E.erf(x),), ("float32",), ("float32",), (None,), "cc", 256, 8192), fold_text.write(kind, False), fold_text.write(found, False)):
+        assembly = jit.assembly(text)
+        assert ("prfm" if cpu == "apple-m1" else "prefetch") in assembly and "load_ahead" not in assembly and "m_exp" not in assembly
+        assert (".4s" if cpu == "apple-m1" else "ymm") in assembly
+    assert ("stnp" if cpu == "apple-m1" else "vmovntps") in jit.assembly(fold_text.write(kind, False))
