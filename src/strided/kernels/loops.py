@@ -251,7 +251,7 @@ class Body:
                 for source, width in far:
                     place = self.at(source, at if width == size else self.div(self.mul(at, width), size))
                     for step in range(0, max(64, 64 * width // size), 64):
-                        self.do(f"call void @llvm.prefetch.p0(ptr {self.at(place, step)}, i32 0, i32 2, i32 1)")
+                        self.do(f"call void @llvm.prefetch.p0(ptr {self.at(place, str(step))}, i32 0, i32 2, i32 1)")
                 value = self.load("<64 x i8>", self.at(buffer, at), ", align 64")
                 self.store("<64 x i8>", value, self.at(line, at), ", align 64, !nontemporal !900")
         with self.loop(0, 2) as end:  # both ends by the same code

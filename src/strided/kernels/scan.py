@@ -124,7 +124,7 @@ def _sums_of_vectors(b: Body, to: str, frm: str, n: str, total, stream: bool) ->
             old = before.get()
             sums.append(b(f"fptrunc {wide} {b(f'fadd {wide} {v}, {old}')} to <{LANES} x float>"))
             before.set(b(f"fadd {wide} {old}, {shuffle(wide, LANES, v, 'poison', [LANES - 1] * LANES)}"))
-        together = shuffle(f"<{LANES} x float>", 2 * LANES, *sums, range(2 * LANES))
+        together = shuffle(f"<{LANES} x float>", 2 * LANES, sums[0], sums[1], range(2 * LANES))
         b.store(many, together, b(f"getelementptr float, ptr {to}, i64 {i}"), mark)
     total.set(b(f"extractelement {wide} {before.get()}, i32 0"))
     return done
