@@ -5,6 +5,7 @@ import pytest
 
 import strided as torch
 from strided import nn
+from strided.memory import max_memory_allocated, memory_allocated, reset_peak_memory_stats
 
 F = nn.functional
 
@@ -258,3 +259,19 @@ def test_only_gradients():
         run(x, y)
         gradients(other, x, y)
         same(net, other)
+
+
+def test_a_step_needs_little_more_memory_than_the_eager_one():
+    peaks = []
+    for compiled in (False, True):
+        net, optimizer = setting()
+        step = step_of(net, optimizer)
+        step = torch.compile(step) if compiled else step
+        (x, y), *_ = batches(1, 512)
+        for _ in range(4):
+            step(x, y)
+        before = memory_allocated()
+        reset_peak_memory_stats()
+        step(x, y)
+        peaks.append(max_memory_allocated() - before)
+    assert peaks[1] < 1.1 * peaks[0]  # gradients have their memory from the start

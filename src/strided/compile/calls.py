@@ -90,6 +90,9 @@ def forward(entry: Entry):
         text.do(f"    if {text.name(share_memory)}([{', '.join(names)}], {text.name(entry.spans)}):")
         text.do(f"        {otherwise}")
         text.do(f"    {apart}[0] = places")
+    for place, had, _ in entry.made:
+        if had:  # it was dropped in the recorded call: its memory serves the next one
+            text.do(f"{names[place]}._grad = None")
     for name, storage in storages.items():
         text.do(f"{storage} = new_storage({entry.sizes[name]})")
     text.do(f"kept = new_storage({entry.kept_bytes})")

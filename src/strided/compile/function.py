@@ -373,6 +373,8 @@ class Entry:
         if self.written and share_memory(external, self.spans):
             return function(*args, **kwargs)  # what it writes may be what it reads under another name
         state = random_state() if self.random and (self.differentiable or self.checked) else None
+        for place, _, _ in self.made:
+            external[place]._grad = None  # dropped in the recorded call, too: its memory serves the next one
         results = [new_storage(self.sizes[name]) for name in self.result_blocks]
         kept = new_storage(self.kept_bytes)
         addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[storage.data for storage in results], kept.data]
