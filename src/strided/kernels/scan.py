@@ -15,7 +15,7 @@ from .lower import IR, Lowering, Value, compute_type
 from .map import STREAM
 
 GRAIN = 1 << 14
-COLUMNS = 512
+COLUMNS = 1024
 LANES = 8  # totals in a vector
 
 
