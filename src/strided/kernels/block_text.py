@@ -48,6 +48,7 @@ class BlockText:
     def __init__(self, f: Function, kind: Kind):
         self.f, self.kind = f, kind
         self.half = jit.host().half
+        self.made: dict[tuple, str] = {}
 
     # ---- small helpers ----
 
@@ -109,17 +110,11 @@ class BlockText:
         """(factor, addend or None) of span `span` of a block, each a vector of floats: value = code * factor + addend."""
         f, k = self.f, self.kind
         if k.order in ("k4", "k5"):
-            d, low = (self.number("float16", self.field(parts, name)) for name in ("scale", "min"))
-            factor, offset = (f.op(f"uitofp i32 {code} to float") for code in self._six_bit(parts, span))
-            addend = f.op(f"fneg float {f.times('float', 1, low, offset)}")
-            return f.splat("float", f.times("float", 1, d, factor), SPAN), f.splat("float", addend, SPAN)
+            both = self._of_block(parts, self._six_bit)
+            return tuple(self.spread("float", both, 16, [lane] * SPAN) for lane in (span, 8 + span))  # type: ignore[return-value]
         if k.order == "k6":
-            d = self.number("float16", self.field(parts, "scale"))
-            halves = []
-            for g in (2 * span, 2 * span + 1):
-                code = f.op(f"sitofp i8 {f.load('i8', self.field(parts, 'scales', g))} to float")
-                halves.append(f.splat("float", f.times("float", 1, d, code), SPAN // 2))
-            return self.joined("float", halves[0], halves[1], SPAN // 2), None
+            every = self._of_block(parts, self._sixteen)
+            return self.spread("float", every, 16, [2 * span] * (SPAN // 2) + [2 * span + 1] * (SPAN // 2)), None
         factor = self.number(k.scale, self.field(parts, "scale"))
         if k.tensor_scale:
             factor = f.times("float", 1, factor, tensor_scale)
@@ -128,17 +123,39 @@ class BlockText:
         least = f.splat("float", self.number("float16", self.field(parts, "min")), k.span) if k.zero == "min" else None
         return f.splat("float", factor, k.span), least
 
-    def _six_bit(self, parts, s: int) -> tuple[str, str]:
-        """Scale and minimum (i32) of group s of eight: the first four have bytes of their own, whose two free bits complete the last four's."""
+    def _of_block(self, parts, make) -> str:
+        """make(parts), written once for all spans of a block."""
+        key = make.__name__, *parts
+        if key not in self.made:
+            self.made[key] = make(parts)
+        return self.made[key]
+
+    def _six_bit(self, parts) -> str:
+        """<16 x float>: the scales of eight groups, then their addends. Codes of six bits: the first four groups' have bytes of their own, whose free bits complete the last four's."""
         f = self.f
-        byte = lambda n: self.byte(self.field(parts, "scales", n))
-        low = lambda x, bits: f.op(f"and i32 {x}, {(1 << bits) - 1}")
-        high = lambda x, by: f.op(f"lshr i32 {x}, {by}")
-        if s < 4:
-            return low(byte(s), 6), low(byte(s + 4), 6)
-        both = byte(s + 4)
-        top = lambda x: f.op(f"shl i32 {high(x, 6)}, 4")
-        return f.op(f"or i32 {low(both, 4)}, {top(byte(s - 4))}"), f.op(f"or i32 {high(both, 4)}, {top(byte(s))}")
+        own_scales, own_mins, rest = (f.load("i32", self.field(parts, "scales", 4 * i), 1) for i in range(3))
+        low = lambda x, mask: f.op(f"and i32 {x}, {mask}")
+        right = lambda x, by: f.op(f"lshr i32 {x}, {by}")
+        top = lambda x: f.op(f"shl i32 {low(right(x, 6), 0x03030303)}, 4")
+        last = lambda x, of: f.op(f"or i32 {low(x, 0x0F0F0F0F)}, {top(of)}")
+        words, codes = (low(own_scales, 0x3F3F3F3F), last(rest, own_scales), low(own_mins, 0x3F3F3F3F), last(right(rest, 4), own_mins)), "poison"
+        for i, word in enumerate(words):
+            codes = f.op(f"insertelement <4 x i32> {codes}, i32 {word}, i64 {i}")
+        wide = f.op(f"zext <16 x i8> {f.op(f'bitcast <4 x i32> {codes} to <16 x i8>')} to <16 x i32>")
+        scale, least = (self.number("float16", self.field(parts, name)) for name in ("scale", "min"))
+        units = self.joined("float", f.splat("float", scale, 8), f.splat("float", f.op(f"fneg float {least}"), 8), 8)
+        return f.times("float", 16, f.op(f"sitofp <16 x i32> {wide} to <16 x float>"), units)
+
+    def _sixteen(self, parts) -> str:
+        """<16 x float>: the scales of sixteen groups, signed bytes times one number."""
+        f = self.f
+        wide = f.op(f"sext <16 x i8> {f.load('<16 x i8>', self.field(parts, 'scales'), 1)} to <16 x i32>")
+        return f.times("float", 16, f.op(f"sitofp <16 x i32> {wide} to <16 x float>"), f.splat("float", self.number("float16", self.field(parts, "scale")), 16))
+
+    def spread(self, element: str, value, lanes: int, order) -> str:
+        """A vector of the lanes of `value` that `order` names."""
+        picked = ", ".join(f"i32 {i}" for i in order)
+        return self.f.op(f"shufflevector {vector(element, lanes)} {value}, {vector(element, lanes)} poison, <{len(order)} x i32> <{picked}>")
 
     def zero_point(self, parts) -> str | None:
         """The group's zero point as a float, or None."""
