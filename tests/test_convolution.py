@@ -1,10 +1,17 @@
-"""Convolutions and their gradients against the sums that define them, in whole numbers, so that every value is exact."""
+"""Convolutions, pooling and their gradients against the sums that define them, in whole numbers, so that every value is exact."""
 
 import itertools
 
 import pytest
 
 import strided as torch
+from strided.kernels import conv, jit, native
+from strided.kernels.conv_direct_ir import direct_module
+from strided.kernels.conv_packed_ir import packed_module
+from strided.kernels.conv_weight_ir import weight_module
+from strided.kernels.gemm_pack import Kind
+from strided.kernels.gemm_text import TYPES
+from strided.kernels.pool_ir import maximum_module
 from strided.nn import functional as F
 
 CASES = [
@@ -121,3 +128,136 @@ def test_transposed_results_that_nothing_reaches():
     assert not x.grad.any() and not w.grad.any()
     with pytest.raises(RuntimeError, match=r"Calculated output size per channel: \(4 x 0\). Output size is too small"):
         F.conv_transpose2d(torch.ones(1, 1, 1, 2), torch.ones(1, 1, 4, 5), padding=(0, 3))
+
+
+# input, weight, stride, padding, dilation, groups: every kernel and its edges, beside the same sums over integers, which are products of windows laid out
+KINDS = [
+    ((5, 3, 5, 5), (33, 3, 3, 3), 1, 1, 1, 1),  # small maps, several entries at once
+    ((3, 64, 7, 6), (40, 64, 3, 3), 2, 1, 1, 1),
+    ((2, 35, 4, 4), (32, 35, 1, 1), 1, 0, 1, 1),
+    ((2, 3, 20, 45), (19, 3, 5, 5), 1, 2, 1, 1),
+    ((2, 3, 30, 41), (14, 3, 7, 7), 2, 3, 1, 1),
+    ((2, 4, 25, 30), (6, 2, 3, 3), 3, 2, 2, 2),
+    ((1, 6, 17, 60), (6, 1, 3, 3), 1, 1, 1, 6),
+    ((1, 6, 17, 60), (12, 1, 5, 3), 2, (2, 0), 1, 6),
+    ((1, 2, 3, 2500), (3, 2, 1, 9), 1, (0, 4), 1, 1),  # bands of columns
+    ((1, 2, 300, 9), (3, 2, 3, 3), 1, 1, 1, 1),  # bands of rows
+    ((2, 5, 12, 12), (7, 5, 1, 1), 3, 0, 1, 1),
+    ((2, 3, 16, 12), (9, 3, 4, 4), 4, 0, 1, 1),  # tiles
+    ((2, 3, 17, 13), (9, 3, 4, 4), 4, 0, 1, 1),
+    ((1, 2, 6, 7, 18), (5, 2, 3, 2, 3), (2, 1, 2), 1, 1, 1),
+]
+
+
+def compare_with_integers(case, layout):
+    x_shape, w_shape, stride, padding, dilation, groups = case
+    n = len(x_shape) - 2
+    convolve, steps = getattr(F, f"conv{n}d"), (stride, padding, dilation, groups)
+    x, w = whole_numbers(*x_shape), whole_numbers(*w_shape, seed=1)
+    expected = convolve(x, w, None, *steps)
+    g = whole_numbers(*expected.shape, seed=2)
+    leaves = [x.float().requires_grad_(), w.float().requires_grad_()]
+    given = layout(leaves[0])
+    out = convolve(given, leaves[1], None, *steps)
+    assert torch.equal(out.detach().long(), expected)
+    d_input, d_weight = torch.autograd.grad(out, leaves, g.float())
+    extra = [s - ((o - 1) * t - 2 * p + d * (k - 1) + 1) for s, o, t, p, d, k in zip(x_shape[2:], g.shape[2:], *(v if isinstance(v, tuple) else (v,) * n for v in (stride, padding, dilation)), w_shape[2:])]
+    assert torch.equal(d_input.long(), getattr(F, f"conv_transpose{n}d")(g, w, None, stride, padding, extra, groups, dilation))
+    each, per = x_shape[1] // groups, w_shape[0] // groups
+    for group in range(groups):  # the weights' gradient is a convolution of the input with the gradient, steps and gaps changed round
+        part = convolve(x[:, group * each : (group + 1) * each].transpose(0, 1), g[:, group * per : (group + 1) * per].transpose(0, 1), None, dilation, padding, stride)
+        part = part[(slice(None), slice(None), *(slice(k) for k in w_shape[2:]))]
+        assert torch.equal(d_weight[group * per : (group + 1) * per].long(), part.transpose(0, 1))
+
+
+@pytest.mark.parametrize("case", KINDS, ids=str)
+def test_kinds(case):
+    compare_with_integers(case, lambda x: x)
+
+
+@pytest.mark.parametrize("case", KINDS[::3], ids=str)
+def test_kinds_from_other_layouts(case):
+    compare_with_integers(case, lambda x: x.transpose(1, -1).contiguous().transpose(1, -1))
+    compare_with_integers(case, lambda x: torch.cat([x, x], -1)[..., : x.shape[-1]])
+
+
+@pytest.fixture
+def avx2(monkeypatch):
+    """Kernels as on a host of sixteen registers of 256 bits and no masks."""
+    host = jit.host()
+    if host.arch != "x86_64" or "+avx2" not in host.features:
+        pytest.skip("runs where AVX2 is")
+    monkeypatch.setattr(jit, "_host", jit.Host(host.triple, "haswell", "+avx2,+fma,+f16c"))
+    monkeypatch.setattr(jit, "_machine", None)
+    native.clear_plans()
+    yield
+    native.clear_plans()
+
+
+@pytest.mark.parametrize("case", KINDS[1::4], ids=str)
+def test_kinds_with_short_vectors(avx2, case):
+    compare_with_integers(case, lambda x: x)
+
+
+@pytest.mark.parametrize(("triple", "cpu", "features", "instruction"), [("aarch64-unknown-linux-gnu", "apple-m1", "+neon", "fmla"), ("x86_64-unknown-linux-gnu", "haswell", "+avx2,+fma,+f16c", "vfmadd")], ids=["neon", "avx2"])
+def test_kernels_compile_for_other_hosts(monkeypatch, triple, cpu, features, instruction):
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3)
+    monkeypatch.setattr(jit, "_host", jit.Host(triple, cpu, features))
+    attributes = jit.host().attributes
+    for dtype in ("float32", "bfloat16", "float64"):
+        acc = "float64" if dtype == "float64" else "float32"
+        kind = Kind(dtype, dtype, acc, acc, "", conv.direct_tile(TYPES[dtype][1]))
+        block = conv._block(TYPES[dtype][1])
+        texts = [direct_module(kind, dtype, attributes), packed_module(kind, dtype, attributes), weight_module(kind, block, dtype, attributes), maximum_module(kind, dtype, True, attributes)]
+        for text in texts:
+            module = llvm.parse_assembly(text)
+            module.verify()
+            builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(3))
+            builder.getModulePassManager().run(module, builder)
+            assembly = machine.emit_assembly(module)
+            assert instruction in assembly or text is texts[3]
+
+
+def by_windows(x, kernel, stride, padding, dilation):
+    """(largest, place) of each window of one row of numbers: NaN counts as larger than anything, the last one stays; the first of equals."""
+    results = []
+    for start in range(-padding, len(x) + padding - dilation * (kernel - 1), stride):
+        places = [p for p in range(start, start + dilation * kernel, dilation) if 0 <= p < len(x)]
+        best = places[0]
+        value = float("-inf")
+        for p in places:
+            if x[p] > value or x[p] != x[p]:
+                best, value = p, x[p]
+        results.append((value, best))
+    return results
+
+
+@pytest.mark.parametrize("arguments", [(2, 2, 0, 1), (3, 1, 1, 1), (3, 2, 1, 2), (5, 3, 2, 1)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_maxima_of_windows(arguments, dtype):
+    kernel, stride, padding, dilation = arguments
+    rows = whole_numbers(3, 41).to(dtype)
+    rows[1, 3:20] = float("-inf")
+    rows[2, 5:9] = float("nan")
+    values, places = F.max_pool1d(rows, kernel, stride, padding, dilation, return_indices=True)
+    square, flat = F.max_pool2d(rows.unsqueeze(0).expand(2, 3, 41)[:, None], (1, kernel), (1, stride), (0, padding), (1, dilation), return_indices=True)
+    assert torch.equal(square[1, 0].nan_to_num(99.0), values.nan_to_num(99.0)) and torch.equal(flat[0, 0] % 41, places)
+    for row, found, where in zip(rows.tolist(), values.tolist(), places.tolist()):
+        for (value, place), a, b in zip(by_windows(row, kernel, stride, padding, dilation), found, where):
+            assert (a == value or a != a and value != value) and b == place
+    leaf = rows.nan_to_num(7.0).clamp(min=-9).requires_grad_()
+    out, where = F.max_pool1d(leaf, kernel, stride, padding, dilation, return_indices=True)
+    (g,) = torch.autograd.grad(out.sum(), leaf)
+    assert torch.equal(g, torch.zeros_like(leaf).scatter_add(1, where, torch.ones_like(out)))
+
+
+def test_an_average_pool_is_a_sum_of_neighbours():
+    x = whole_numbers(2, 3, 7, 9).double().requires_grad_()
+    out = F.avg_pool2d(x, 3, 2, 1)
+    padded = F.pad(x, (1, 1, 1, 1))
+    assert torch.allclose(out, padded.unfold(2, 3, 2).unfold(3, 3, 2).mean((-1, -2)))
+    assert torch.autograd.gradcheck(lambda t: F.avg_pool2d(t, 3, 2, 1), x) and torch.autograd.gradgradcheck(lambda t: F.avg_pool2d(t, 2) ** 2, x)
