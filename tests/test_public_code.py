@@ -120,3 +120,14 @@ def test_operators_of_ones_own_are_found_by_name():
     with pytest.raises(AttributeError, match="module 'torch.ops.tests_public' has no attribute 'thrice'"):
         torch.ops.tests_public.thrice
     assert not hasattr(torch.ops, "tests_absent")
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_no_rows_times_a_matrix(transposed):
+    """An expert that got no token."""
+    weight = torch.randn(128, 64).mT if transposed else torch.randn(64, 128)
+    for rows in (torch.zeros(0, 64), torch.zeros(3, 0, 64)):
+        assert (rows @ weight).shape == (*rows.shape[:-1], 128)
+    tokens = torch.zeros(0, 64, requires_grad=True)
+    torch.nn.functional.linear(tokens, weight.mT).sum().backward()
+    assert tokens.grad.shape == (0, 64)

@@ -7,7 +7,10 @@ from ..compiler import allow_in_graph, assume_constant_result, disable, is_compi
 from ..refused import missing as _missing
 from . import config
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "is_compiling", "mark_dynamic", "mark_static", "maybe_mark_dynamic", "reset", "set_stance"]
+__all__ = [
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "is_compiling", "mark_dynamic", "mark_static", "mark_static_address",
+    "maybe_mark_dynamic", "reset", "set_stance",
+]  # fmt: skip
 
 
 def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):
@@ -16,6 +19,10 @@ def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize
 
 def mark_static(t, index=None):
     """Says that t's sizes stay: nothing changes."""
+
+
+def mark_static_address(t, guard=False):
+    """Says that t stays where it is: nothing changes."""
 
 
 maybe_mark_dynamic = mark_static

@@ -46,7 +46,7 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
     form = "dot" if problem.rsb == 1 else "axpy" if problem.csb == 1 else None
     if form == "dot" and problem.m in THIN and problem.thin(kind):
         address, parts, words = _thin(kind, problem, threads)
-    elif form is not None and (problem.m == 1 or problem.m <= _few(form, kind, problem) and problem.n * problem.k >= MANY):
+    elif form is not None and (problem.m == 1 or 0 < problem.m <= _few(form, kind, problem) and problem.n * problem.k >= MANY):
         address, parts, words = _gemv(kind, form, problem, threads)
     else:
         if problem.swapped:
