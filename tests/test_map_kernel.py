@@ -417,6 +417,22 @@ def test_streamed_results(shape, monkeypatch):
         np.testing.assert_array_equal(result, (np.minimum(x, 100) + np.minimum(bias, 50)).astype(dtype))
 
 
+@pytest.mark.parametrize("offset", [0, 1, 4, 36, 64])
+def test_streamed_results_anywhere(offset, monkeypatch):
+    """A kernel made for a fresh result may be given another place: a compiled step that writes into a window."""
+    from strided.kernels import map as template
+    monkeypatch.setattr(template, "STREAM", 1)
+    for shape in ((5000,), (3, 1040), (5, 3001)):
+        x, bias = ramp(*shape), np.broadcast_to(ramp(shape[-1]), shape)
+        desc = build_map(E.param(0) + E.param(1), [(D.float32, Layout.contiguous(shape))], [operand(x), operand(bias)], result_bytes=4 * x.size)
+        memory = np.zeros(4 * x.size + 192, np.uint8)
+        start = -memory.ctypes.data % 64 + offset
+        native.launch(desc, memory.ctypes.data + start, x.ctypes.data, bias.ctypes.data)
+        result = memory[start : start + 4 * x.size].copy().view(np.float32).reshape(shape)
+        np.testing.assert_array_equal(result, x + bias)
+        assert not memory[:start].any() and not memory[start + 4 * x.size :].any()
+
+
 @pytest.mark.parametrize("shape", [(320, 256), (310, 2050), (300, 77), (2, 170, 192)], ids=str)
 def test_streamed_tiles(shape, monkeypatch):
     """Beside a transposed operand rows are walked in tiles, whose rows begin at whole lines or are not streamed."""

@@ -90,7 +90,7 @@ class Writer:
         low, high = b.share(self.rows)
         with b.walk(self.kept_table, self.kept_dims, self.operands, low, high) as (_, offsets, counters):
             bases = [b.at(p, o) for p, o in zip(self.pointers, offsets)]
-            self.skew = offsets[0]  # of the first result's row
+            self.number = b.add(b.slot(0, "i64"), offsets[0])  # the address of the first result's row
             self.row(bases, counters)
         if self.kind.stream:
             b.fence()
@@ -316,7 +316,7 @@ class Along(Writer):
         k = outputs[0][0]
         sources = [(bases[j], ITEMSIZE[self.dtypes[j]], self._ahead(j))
                    for j in range(self.n_outs, self.operands) if self.kind.modes[j] == "run" and j not in self.far]
-        b.streamed(bases[k], ITEMSIZE[self.dtypes[k]], "0", n, mark, lambda i, address: body(i, None, first, address), sources, self.skew, self.kind.chunk)
+        b.streamed(bases[k], ITEMSIZE[self.dtypes[k]], "0", n, mark, self.number, lambda i, address: body(i, None, first, address), sources, self.kind.chunk)
 
     def _kept(self, k, i, offsets, access):
         """Where the cached value of element i lies meanwhile."""

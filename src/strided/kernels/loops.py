@@ -227,9 +227,9 @@ class Body:
                     offset.set(self.sub(offset.get(), self.mul(size, stride)))
                 d.add("1")
 
-    def streamed(self, base: str, size: int, low: str, high: str, mark: str, element, sources=(), skew: str = "0", chunk: int = CHUNK) -> None:
-        """Elements low…high of `size` bytes, `chunk` at a time into a buffer that stays in cache and from there past the caches to `base`, which lies `skew` bytes
-        behind the begin of a line; what is less than a chunk, and before the first whole line, is stored as ever.
+    def streamed(self, base: str, size: int, low: str, high: str, mark: str, number: str, element, sources=(), chunk: int = CHUNK) -> None:
+        """Elements low…high of `size` bytes, `chunk` at a time into a buffer that stays in cache and from there past the caches to `base`, whose address is `number`
+        as an integer; what is less than a chunk, before the first whole line, or not at a multiple of its size, is stored as ever.
 
         `element(i, address)` writes element i. Lines that are written need not be read first, and nobody would find so large a result in cache.
         sources: (address of element 0, bytes an element, bytes ahead) of inputs whose lines are fetched that far ahead, into the second-level
@@ -239,8 +239,9 @@ class Body:
         if "!900 = !{i32 1}" not in self.tail:
             self.tail.append("!900 = !{i32 1}")
         self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        begin = self.add(skew, self.mul(low, size))
-        first = self.min(self.add(low, self.div(self(f"and i64 {self.sub(0, begin)}, 63"), size)), high)
+        begin = self.sub(0, self.add(number, self.mul(low, size)))  # what is missing to a whole line, in its lowest bits
+        first = self.min(self.add(low, self.div(self(f"and i64 {begin}, 63"), size)), high)
+        first = self.select(self(f"icmp eq i64 {self(f'and i64 {begin}, {size - 1}')}, 0"), first, high)
         last = self.sub(high, self(f"and i64 {self.sub(high, first)}, {chunk - 1}"))
         with self.loop(first, last, chunk) as start:
             with self.loop(0, chunk, extra=mark) as i:  # a length known to the compiler: no remainder to think of

@@ -61,10 +61,9 @@ def _descriptor(exprs, outs, ins, compute, result_bytes, threads) -> bytes:
     in_kinds = tuple(f"param {i[1]}" if i[0] == "param" else "index" if i[0] == "index" else name_of(i[0]) for i in ins)
     out_names = tuple(name_of(dtype) for dtype, _ in outs)
     tiled = _rows_of_tiles(sizes, strides[len(outs):]) if math.prod(sizes) >= GRAIN else None
-    # a fresh result begins at a cache line; short rows must, too, and what the walker moves to
-    within = strides[0][:-2] if sizes[-1] >= WHOLE and tiled is None else strides[0][:-1]
+    whole = not any(s % 64 for s in strides[0][:-1])  # rows begin at lines where the result does
     stream = ahead = 0
-    if result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and not any(s % 64 for s in within):
+    if result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and (whole or sizes[-1] >= WHOLE and tiled is None):
         stream, ahead = (chunk_of(sizes[-1]), AHEAD) if tiled is None else (TILE[1], 0)  # what lies ahead of a tile's row is not read soon
     key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes, stream, ahead)
     address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes, stream, ahead))
@@ -187,7 +186,7 @@ def map_text(exprs, out_names, in_kinds, in_compute, classes, stream=0, ahead=0)
         bases = [(b.add if c == "i" else b.at)(start, b.mul(at, step)) for start, step, c in zip(starts, row_steps, classes)]
         arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes))
         if stream:
-            arguments += f", i64 {b.mul(at, row_steps[0])}"
+            arguments += f", i64 {b.add(b.slot(0, 'i64'), b.mul(at, row_steps[0]))}"
         b.do(f"call void @row(ptr %desc, ptr %slots, i64 {low}, i64 {high}, {arguments})")
     if stream:
         b.fence()
@@ -237,11 +236,11 @@ def _row_text(exprs, out_names, in_kinds, in_compute, classes, stream, ahead) ->
 
     if stream:
         sources = [(bases[k], ITEMSIZE[names[k]], ahead) for k, _ in inputs if ahead and classes[k] == "c"]
-        b.streamed(bases[0], ITEMSIZE[names[0]], "%low", "%high", mark, lambda at, address: element(at, lambda k: address), sources, "%skew", stream)
+        b.streamed(bases[0], ITEMSIZE[names[0]], "%low", "%high", mark, "%number", lambda at, address: element(at, lambda k: address), sources, stream)
     else:
         with b.loop("%low", "%high", extra=mark) as at:
             element(at, lambda k: place(k, at))
-    arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes)) + ", i64 %skew" * bool(stream)
+    arguments = ", ".join(f"{'i64' if c == 'i' else 'ptr'} {base}" for base, c in zip(bases, classes)) + ", i64 %number" * bool(stream)
     head = f"define internal void @row(ptr noalias readonly %desc, ptr noalias readonly %slots, i64 %low, i64 %high, {arguments}) noinline {jit.ATTRIBUTES} {{"
     return "\n".join([lowering.definitions(), head, "entry:", *b.entry, *b.lines, "  ret void", "}", *b.tail]), names
 
