@@ -176,6 +176,24 @@ def record_view(cls: type[Node], base: Tensor, view, /, **attrs) -> None:
         view._tracked = True
 
 
+def hang_view(cls: type[Node], base: Tensor, view: Tensor) -> Node:
+    """`record_view` for a tracked base that is no view itself, while recording: the node, whose attributes the caller sets."""
+    view._base = base
+    if version := base.mem.version:
+        view._seen = version
+    node = _new(cls)
+    source = base._node
+    node.edges = [(base._accumulator or accumulator(base), 0, base)] if source is None else [(source, base._nr)]
+    node.saves = ()
+    node.seq = next_sequence()
+    node.specs = view.spec
+    if anomaly.enabled:
+        anomaly.remember(node)
+    view._node = node
+    view._tracked = True
+    return node
+
+
 def _record_view_of_kind(cls: type[Node], base: Tensor, root: Tensor, view, attrs: dict) -> None:
     """Views that must not be written in place under grad mode: one of several outputs, or made without recording, or of such a view."""
     several = isinstance(view, (tuple, list))

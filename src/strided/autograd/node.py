@@ -94,8 +94,8 @@ class Node:
                     raise RELEASED.error()
                 index = self.saved_names.index(key)
                 return unpack(self.saves[index], self) if index < len(self.saves) else None
-            if key in self.__dict__:
-                return self.__dict__[key]
+            if key in self.__dict__ or key in type(self).__slots__:
+                return getattr(self, key)
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def __repr__(self) -> str:

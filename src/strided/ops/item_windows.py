@@ -4,8 +4,8 @@ from __future__ import annotations
 from operator import index as as_index
 from typing import Any
 
-from ..autograd import anomaly, backward, record, tracking
-from ..autograd.graph import accumulator, next_sequence, record_view
+from ..autograd import backward, record, tracking
+from ..autograd.graph import hang_view, record_view
 from ..autograd.modes import STATE
 from ..layout import Layout
 from ..tensor import Tensor, wrap
@@ -165,21 +165,12 @@ def noted(self, new, moved, last, key):
     if self._base is not None or self._inference or not STATE.grad_enabled:
         record_view(_NODES[last], self, t, at=(self.spec, new, moved, key))
         return t
+    if self._tracked:
+        hang_view(_NODES[last], self, t).at = self.spec, new, moved, key
+        return t
     t._base = self
     if version := mem.version:
         t._seen = version
-    if self._tracked:
-        node = _new(_NODES[last])
-        node.at = self.spec, new, moved, key
-        source = self._node
-        node.edges = [(self._accumulator or accumulator(self), 0, self)] if source is None else [(source, self._nr)]
-        node.saves = ()
-        node.seq = next_sequence()
-        node.specs = new
-        if anomaly.enabled:
-            anomaly.remember(node)
-        t._node = node
-        t._tracked = True
     return t
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import errors
 from ..autograd import backward, methods
-from ..autograd.graph import record_view
+from ..autograd.graph import hang_view, record_view
 from ..autograd.modes import STATE
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..layout import Layout, infer_size
@@ -138,7 +138,7 @@ def one_of(name: str, dim: Any, axis: Any) -> Any:
 # ---- another shape ----------------------------------------------------------------------------------------------------------
 
 
-@backward("View")
+@backward("View", __slots__=("self_sym_sizes",))
 def ViewBackward0(node, g):
     return (TABLE["reshape"].call(g, node.self_sym_sizes),)
 
@@ -166,7 +166,10 @@ def view(input, *shape, size=None, dtype=None):
         new, _ = _plan_view(spec, integers("view", "size", shape if size is None else (size,)))
     result = start_view(input, new, input.ptr)
     if result._base is None:
-        record_view(ViewBackward0, input, result, self_sym_sizes=spec.shape)
+        if input._base is None and STATE.grad_enabled and not input._inference:
+            hang_view(ViewBackward0, input, result).self_sym_sizes = spec.shape
+        else:
+            record_view(ViewBackward0, input, result, self_sym_sizes=spec.shape)
     return result
 
 
