@@ -141,3 +141,16 @@ def test_scale_all():
     with torch.no_grad():
         scale_all([(t,) for t in tensors], 0.5)
     assert all(a.equal(b) for a, b in zip(tensors, expected))
+
+
+def test_clamp_by_value(launches):
+    parameters = [t.requires_grad_() for t in uneven()]
+    for p in parameters:
+        p.grad = p.detach() * 3
+    parameters[3].grad[0] = math.nan
+    expected = [p.grad.clamp(-0.5, 0.5) for p in parameters]
+    torch.nn.utils.clip_grad_value_(parameters[:1], 9.0)  # makes nothing for the list
+    before = launches()
+    torch.nn.utils.clip_grad_value_(parameters, 0.5)
+    assert launches() - before == 1
+    assert all(p.grad.nan_to_num(7).equal(e.nan_to_num(7)) for p, e in zip(parameters, expected)) and parameters[3].grad[0].isnan()

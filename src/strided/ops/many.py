@@ -1,6 +1,6 @@
 """Operators over lists of tensors that are one launch, however many tensors there are: an optimiser's update, the norm of all gradients, their scaling.
 
-Holds `fused_update`, which turns a formula into such an operator, `total_norm` and `scale_all`. The formulas are in `optim`.
+Holds `fused_update`, which turns a formula into such an operator, `total_norm`, `scale_all` and `clamp_all`. The formulas are in `optim`.
 """
 from __future__ import annotations
 
@@ -126,6 +126,12 @@ def fused_update(name, written, tensors, numbers):
 def scale_all(x, factor):
     """Every tensor times a number, in place: `scale_all([(x,), ...], factor)`."""
     return x * factor
+
+
+@fused_update("clamp_all_", 1, 1, 2)
+def clamp_all(x, low, high):
+    """Every tensor clamped to low … high, in place; NaN stays: `clamp_all([(x,), ...], low, high)`."""
+    return E.clamp(x, low, high)
 
 
 _norm_plans = dispatch.PlanCache(64)

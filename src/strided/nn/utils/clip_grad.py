@@ -4,7 +4,7 @@ import warnings
 
 from ...autograd.modes import no_grad
 from ...kernels.recipes import KEEP
-from ...ops.many import scale_all, total_norm
+from ...ops.many import clamp_all, scale_all, total_norm
 from ...tensor import Tensor
 
 
@@ -59,5 +59,8 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     """Clamps every gradient to ±clip_value."""
     clip_value = float(clip_value)
     with no_grad():
-        for grad in _gradients(parameters):
-            grad.clamp_(-clip_value, clip_value)
+        grads = _gradients(parameters)
+        if any(grad.is_complex() for grad in grads):
+            raise NotImplementedError("clamp is not supported for complex types")
+        if grads:
+            clamp_all([(grad,) for grad in grads], -clip_value, clip_value)
