@@ -140,11 +140,11 @@ def encode_product(product: Product) -> tuple[list[Step], int]:
 def encode(kernel: Kernel) -> Step:
     """The kernel compiled, as a step."""
     outs, ins = [(o.kind, o.layout) for o in kernel.outs], [(o.kind, o.layout) for o in kernel.ins]
+    nbytes = kernel.outs[0].layout.numel * kernel.outs[0].kind.itemsize
     if kernel.dims is None:
-        out = kernel.outs[0]
-        descriptor = build_map(kernel.exprs, outs, ins, result_bytes=out.layout.numel * out.kind.itemsize)
+        descriptor = build_map(kernel.exprs, outs, ins, result_bytes=nbytes)
     else:
-        plan = plan_fold(kernel.exprs, kernel.dims, outs, ins)
+        plan = plan_fold(kernel.exprs, kernel.dims, outs, ins, result_bytes=nbytes)
         if plan.second is not None:
             raise NotImplementedError("a fold of few long rows takes two steps")
         descriptor = plan.first
