@@ -14,9 +14,11 @@ from .gemm_text import SIZES, TYPES, Function, module, vector
 WORDS = "length heads keys width value_width items causal hsq rsq csq rsk rsv hso rso cso hsm rsm csm at_s at_o at_m at_l ld wide wide_values scratch batch_dims".split()
 FIRST = 8
 BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
-KEYS = 64  # keys a step: all rows meet them while they are in the first-level cache
+KEYS, VALUES = 256, 16  # keys a step, and values: all rows meet them while they are in the second-, and the first-level cache
 BESIDE = 4  # vectors of scores a step of the softmax: that many maxima and sums run beside each other
-TOGETHER = 4  # keys, or vectors of a value, held in registers at a time
+TOGETHER = 4  # keys a step of the scores
+WIDE = 4  # vectors of a value held in registers at a time
+AHEAD = 16  # keys and values that are fetched before they are read
 
 
 def few_module(kind: Kind, mask: str, attributes: str) -> str:
@@ -45,6 +47,27 @@ def _piece(f: Function, kind: Kind, pointer, at, live=None):
     return f.decode(kind.a, value, w, kind.tile.half)
 
 
+def fetch(f: Function, place) -> None:
+    """Asks for a line of memory: rows are too short for the hardware alone to be far enough ahead."""
+    f.call("void", "llvm.prefetch.p0", f"ptr {place}", "i32 0", "i32 3", "i32 1")
+
+
+def summed(f: Function, vectors: list[str]) -> str:
+    """The sums of n vectors of n lanes as one vector: the rounds of a transposition, with the two halves of each added at once."""
+    n, size = len(vectors), 1
+    type_, left = vector("float", n), dict(enumerate(vectors))
+    while size < n:
+        low = [i if not i & size else n + i - size for i in range(n)]
+        high = [i + size if not i & size else n + i for i in range(n)]
+        for i in [i for i in left if not i & size]:
+            orders = (", ".join(f"i32 {lane}" for lane in lanes) for lanes in (low, high))
+            halves = [f.op(f"shufflevector {type_} {left[i]}, {type_} {left[i + size]}, <{n} x i32> <{order}>") for order in orders]
+            left[i] = f.plus("float", n, *halves)
+            del left[i + size]
+        size *= 2
+    return left[0]
+
+
 def scores(kind: Kind, height: int, attributes: str) -> Function:
     """s[row, key] = q[row] . k[key] for `height` rows of q [*, wide] (float32, zeros behind width) and `count` keys; rows of s have room for TOGETHER keys more."""
     w = kind.tile.width
@@ -55,13 +78,16 @@ def scores(kind: Kind, height: int, attributes: str) -> Function:
     ragged = f.compare("slt", whole, "%width")
     last = f.sub("%count", 1)
     sums = [[f.variable(wide, None, 64) for _ in range(TOGETHER)] for _ in range(height)]
+    memory = TYPES[kind.a][0]
     with f.loop(0, "%count", TOGETHER) as j:
-        keys = [f.at(TYPES[kind.a][0], "%k", f.mul(f.min(f.add(j, n), last), "%rsk")) for n in range(TOGETHER)]  # behind the last: it again
+        keys = [f.at(memory, "%k", f.mul(f.min(f.add(j, n), last), "%rsk")) for n in range(TOGETHER)]  # behind the last: it again
         for row in sums:
             for cell in row:
                 f.store(wide, "zeroinitializer", cell, 64)
 
         def step(e, mask=None):
+            for key in keys if w * SIZES[memory] >= 32 else ():  # not several times a line
+                fetch(f, f.at(memory, key, f.add(e, f.mul("%rsk", AHEAD))))
             pieces = [_piece(f, kind, key, e, mask) for key in keys]
             for r, row in enumerate(sums):
                 q = f.load(wide, f.at("float", "%q", f.add(f.mul("%wide", r) if r else 0, e)), 64)
@@ -72,12 +98,15 @@ def scores(kind: Kind, height: int, attributes: str) -> Function:
             step(e)
         with f.when(ragged):
             step(whole, live)
-        name = f"llvm.vector.reduce.fadd.v{w}f32"
-        f.declared.add(f"declare float @{name}(float, {wide})")
-        for r, row in enumerate(sums):
-            for n, cell in enumerate(row):
-                total = f.op(f"call reassoc float @{name}(float -0.0, {wide} {f.load(wide, cell, 64)})")
-                f.store("float", total, f.at("float", "%s", f.add(f.add(j, n), f.mul("%ld", r) if r else 0)))
+        cells = [cell for row in sums for cell in row]
+        for first in range(0, len(cells), w):
+            group = cells[first : first + w]
+            totals = summed(f, [f.load(wide, cell, 64) for cell in group + group[-1:] * (w - len(group))])
+            for n in range(0, len(group), TOGETHER):
+                lanes = ", ".join(f"i32 {n + i}" for i in range(TOGETHER))
+                four = f.op(f"shufflevector {wide} {totals}, {wide} poison, <{TOGETHER} x i32> <{lanes}>")
+                place = f.at("float", "%s", f.add(j, f.mul("%ld", (first + n) // TOGETHER) if first + n else 0))
+                f.store(f"<{TOGETHER} x float>", four, place, 4)
     return f
 
 
@@ -96,6 +125,8 @@ def mixture(kind: Kind, height: int, attributes: str) -> Function:
                 f.store(wide, f.load(wide, place, 64), cell, 64)
         with f.loop(0, "%count") as j:
             value = f.at(memory, "%v", f.mul(j, "%rsv"))
+            for n in range(0, number * w * SIZES[memory], 64):
+                fetch(f, f.at("i8", f.at(memory, value, f.add(first, f.mul("%rsv", AHEAD))), n))
             pieces = [_piece(f, kind, value, f.add(first, n * w), mask) for n in range(number)]
             for r, row in enumerate(sums):
                 weight = f.splat("float", f.load("float", f.at("float", "%p", f.add(j, f.mul("%ld", r) if r else 0))), w)
@@ -105,14 +136,14 @@ def mixture(kind: Kind, height: int, attributes: str) -> Function:
             for cell, place in zip(row, at):
                 f.store(wide, f.load(wide, cell, 64), place, 64)
 
-    several = f.mul(f.div("%values", TOGETHER * w), TOGETHER * w)
-    with f.loop(0, several, TOGETHER * w) as first:
-        columns(first, TOGETHER)
-    whole = f.mul(f.div("%values", w), w)
-    with f.loop(several, whole, w) as first:
-        columns(first, 1)
-    with f.when(f.compare("slt", whole, "%values")):
-        columns(whole, 1, f.lanes_below(f.sub("%values", whole), w))
+    done = 0
+    for number in (WIDE, 1):
+        several = f.mul(f.div("%values", number * w), number * w)
+        with f.loop(done, several, number * w) as first:
+            columns(first, number)
+        done = several
+    with f.when(f.compare("slt", done, "%values")):
+        columns(done, 1, f.lanes_below(f.sub("%values", done), w))
     return f
 
 
@@ -211,8 +242,8 @@ def item(kind: Kind, mask: str, attributes: str) -> Function:
             add_mask(f, kind, mask, f.at(mask_memory(mask), "%mask", f.mul(h, "%hsm")), s, "%length", "%keys", "%ld")
         causal, scale = f.compare("ne", "%causal", 0), "1.0" if mask else "%scale"
         f.do(f"call void @softmax(i64 %length, i64 %keys, i1 {causal}, float {scale}, ptr {s}, i64 %ld, ptr {f.at('float', '%l', first)})")
-    with f.loop(0, "%keys", KEYS) as k0:
-        keys, here = f.min(KEYS, f.sub("%keys", k0)), f.at(memory, "%v", f.mul(k0, "%rsv"))
+    with f.loop(0, "%keys", VALUES) as k0:
+        keys, here = f.min(VALUES, f.sub("%keys", k0)), f.at(memory, "%v", f.mul(k0, "%rsv"))
         tiles(mix)
     with f.loop(0, count) as i:
         total = f.load("float", f.at("float", "%l", i))
