@@ -137,10 +137,10 @@ def mixture(kind: Kind, height: int, attributes: str) -> Function:
                 f.store(wide, f.load(wide, cell, 64), place, 64)
 
     done = 0
-    for number in (WIDE, 1):
-        several = f.mul(f.div("%values", number * w), number * w)
-        with f.loop(done, several, number * w) as first:
-            columns(first, number)
+    for each in (WIDE, 1):
+        several = f.mul(f.div("%values", each * w), each * w)
+        with f.loop(done, several, each * w) as first:
+            columns(first, each)
         done = several
     with f.when(f.compare("slt", done, "%values")):
         columns(done, 1, f.lanes_below(f.sub("%values", done), w))
