@@ -242,7 +242,7 @@ def product_by_rows(f: Function, kind: Kind, rows, columns, k, left, right, targ
             rest = f"i1 {more}, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
             f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {panel_b}, i64 0, ptr {held}, ptr {place}, i64 {ld}, {rest})")
 
-        panels(f, kind, rows, k, left, emit)
+        height_panels(f, kind, rows, k, left, emit)
 
 
 def turn(kind: Kind, result: str, attributes: str) -> Function:
