@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import expr as E
-from .attention_text import pack_rows
-from .attention_text import product_by_rows as product
-from .conv_band import AS_WRITTEN
-from .gemm_ir import micro
+from .conv_band import AS_WRITTEN, pack_rows
+from .gemm_ir import micro, panels
 from .gemm_pack import Kind, pack
 from .gemm_text import Function, module
 from .loops import Body
 from .lower import Lowering, Value
 
-# Sizes (width: all gates of a row); elements from row to row of products; offsets of the scratch's parts in bytes.
-WORDS = "steps rows hidden width reverse ld at_b at_t at_held at_kept scratch".split()
+# Sizes (width: all gates of a row; keep: whether each step saves its gates in a place of its own); elements from row to row of products; offsets of the scratch's parts in bytes.
+WORDS = "steps rows hidden width reverse keep ld at_b at_t at_held at_kept scratch".split()
 FIRST = 8
 Place = tuple[str, int]  # a row's pointer, and which piece of `hidden` elements behind it
 
@@ -55,6 +53,20 @@ def layer_module(kind: Kind, backward: bool, exprs, ins, outs, attributes: str) 
     return module(*functions, extra="\n".join(lines))
 
 
+def product(f: Function, kind: Kind, rows, columns, k, left, right, target, held) -> None:
+    """target [rows, columns] = left @ right, packed; whole tiles are written, so target has room for a tile behind its last row."""
+    acc, nr = kind.acc, kind.tile.nr
+    rest = f"i1 false, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
+    with f.loop(0, columns, nr) as j:
+        panel_b = f.at(acc, right, f.mul(j, k))
+
+        def emit(height, i, here, panel):
+            place = f.at(acc, target, f.add(f.mul(i, columns), j))
+            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {nr}, ptr {panel_b}, i64 0, ptr {held}, ptr {place}, i64 {columns}, {rest})")
+
+        panels(f, kind, rows, k, left, emit)
+
+
 def _start(kind: Kind, attributes: str, slots: Sequence[str]):
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", attributes + AS_WRITTEN, linkage="dso_local")
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
@@ -89,19 +101,20 @@ def forward_kernel(kind: Kind, names: Sequence[str], attributes: str) -> Functio
     state = f.mul(word["rows"], hidden)
     with f.loop(0, word["steps"]) as number:
         t, before = _steps(f, word, number, False)
-        begun = f.compare("ne", number, 0)
+        begun, saving = f.compare("ne", number, 0), f.mul(t, word["keep"])
         previous = {
             name: f.op(f"select i1 {begun}, ptr {f.at(acc, slot[all_], f.mul(before, state))}, ptr {slot[first]}")
             for name, all_, first in (("h_before", "out", "h0"), ("c_before", "cells", "c0"))
         }
-        pack_rows(f, kind, kind.a, f.at(acc, previous["h_before"], f.mul(begin, hidden)), hidden, 1, rows, hidden, left)
-        product(f, kind, rows, word["ld"], hidden, left, right, sums, word["ld"], "false", held=held)
+        pack_rows(f, kind, f.at(acc, previous["h_before"], f.mul(begin, hidden)), hidden, rows, hidden, left)
+        product(f, kind, rows, word["ld"], hidden, left, right, sums, held)
         with f.loop(0, rows) as i:
             row = f.add(begin, i)
             place = f.add(f.mul(t, word["rows"]), row)
             where = {
                 "x": f.at(acc, slot["x"], f.mul(place, width)), "p": f.at(acc, sums, f.mul(i, word["ld"])), "bias": slot["bias"],
-                "saved": f.at(acc, slot["saved"], f.mul(f.mul(place, hidden), 4)), "c": f.at(acc, slot["cells"], f.mul(place, hidden)), "h": f.at(acc, slot["out"], f.mul(place, hidden)),
+                "saved": f.at(acc, slot["saved"], f.mul(f.mul(f.add(f.mul(saving, word["rows"]), row), hidden), 4)),
+                "c": f.at(acc, slot["cells"], f.mul(place, hidden)), "h": f.at(acc, slot["out"], f.mul(place, hidden)),
                 **{name: f.at(acc, pointer, f.mul(row, hidden)) for name, pointer in previous.items()},
             }  # fmt: skip
             f.do(f"call void @cell(i64 {hidden}, {', '.join(f'ptr {where[name]}' for name in names)})")
@@ -144,8 +157,8 @@ def backward_kernel(kind: Kind, names: Sequence[str], attributes: str) -> Functi
             }  # fmt: skip
             f.do(f"call void @cell(i64 {hidden}, {', '.join(f'ptr {where[name]}' for name in names)})")
         source = f.at(acc, slot["d_p"], f.mul(f.add(f.mul(t, word["rows"]), begin), width))
-        pack_rows(f, kind, kind.a, source, width, 1, rows, width, left)
-        product(f, kind, rows, word["ld"], width, left, right, sums, word["ld"], "false", held=held)
+        pack_rows(f, kind, source, width, rows, width, left)
+        product(f, kind, rows, word["ld"], width, left, right, sums, held)
     with f.loop(0, rows) as i, f.loop(0, hidden) as j:
         value = f.plus(acc, 1, f.load(acc, f.at(acc, behind(i), j)), f.load(acc, f.at(acc, kept, f.add(f.mul(i, hidden), j))))
         f.store(acc, value, f.at(acc, slot["d_h"], f.add(f.mul(f.add(begin, i), hidden), j)))

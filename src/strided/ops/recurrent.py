@@ -32,15 +32,16 @@ def _pointer(t: Tensor | None) -> int:
 
 
 def _forward(mode: str, x, h0, c0, weight, bias, reverse: bool) -> tuple:
-    """(outputs [L, N, H], cells [L, N, H] or None, saved [L, N, 4, H] or None), unrecorded."""
+    """(outputs [L, N, H], cells [L, N, H] or None, saved [L, N, 4, H] or None), unrecorded. Where no gradient will ask for them, steps share one place for what is saved."""
+    keep = tracking(x, h0, weight, *(t for t in (c0, bias) if t is not None))
     x, h, c, w, b = (None if t is None else plain(t).contiguous() for t in (x, h0, c0, weight, bias))
     steps, rows, width = x.shape
     hidden = width // CELLS[mode].gates
     out = _fresh(x, steps, rows, hidden)
     cells = None if c is None else _fresh(x, steps, rows, hidden)
-    saved = _fresh(x, steps, rows, 4, hidden) if mode in ("lstm", "gru") else None
+    saved = _fresh(x, steps if keep else 1, rows, 4, hidden) if mode in ("lstm", "gru") else None
     if not x.is_meta:
-        descriptor, scratch = _plan(mode, False, x.dtype, steps, rows, hidden, bool(reverse))
+        descriptor, scratch = _plan(mode, False, x.dtype, steps, rows, hidden, bool(reverse), keep)
         room = new_storage(scratch)
         launch(descriptor, out.ptr, _pointer(cells), _pointer(saved), x.ptr, h.ptr, _pointer(c), _pointer(b), w.ptr, room.data)
     return out, cells, saved

@@ -14,6 +14,8 @@ from .precision import in_float32
 def _affine(x, weight, bias):
     """x·weight + bias with one number a channel (dimension 1)."""
     ones = (1,) * (x.dim() - 2)
+    if weight is not None and bias is not None and x.dtype == weight.dtype == bias.dtype:  # in one go
+        return ops.addcmul(bias.reshape(-1, *ones), x, weight.reshape(-1, *ones))
     if weight is not None:
         x = x * weight.reshape(-1, *ones)  # [C, 1, ..]
     if bias is not None:
@@ -68,7 +70,7 @@ def _composed_gradients(node, g, x, weight):
     return gx, (g * n).sum(dims) if node.needs[1] else None, g.sum(dims) if node.needs[2] else None
 
 
-@entry(counts.batch_norm)
+@entry(counts.batch_norm, node="NativeBatchNorm")
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
 ):
@@ -110,15 +112,20 @@ def over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
         _move(running_mean, mean, momentum)
     if running_var is not None:
         count = input.numel() // input.size(1)
-        _move(running_var, var * (count / (count - 1) if count > 1 else math.nan), momentum)
+        _move(running_var, var, momentum, count / (count - 1) if count > 1 else math.nan)
     rstd = (var + eps).rsqrt()
     if tracking(input, weight, bias):
         record(NativeBatchNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), dims=dims, eps=eps)
     return out, mean.reshape(-1), rstd.reshape(-1)
 
 
-def _move(running, batch, momentum):
+def _move(running, batch, momentum, factor=1.0):
+    """running = running · (1 − momentum) + batch · factor · momentum."""
     with no_grad():
+        if running.dtype == batch.dtype and isinstance(momentum, (int, float)):
+            running.mul_(1 - momentum).add_(batch.reshape(-1), alpha=momentum * factor)
+            return
+        batch = batch * factor
         running.copy_(running.to(batch.dtype) * (1 - momentum) + batch.reshape(-1) * momentum)
 
 
@@ -135,8 +142,57 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
         )
     if input.numel() == 0:
         return _affine(input, weight, bias)
-    rows = input.reshape(input.size(0), num_groups, -1)  # [N, G, C/G·S]
-    return _affine(ops.layer_norm(rows, rows.shape[-1:], eps=eps).reshape(input.shape), weight, bias)
+    for label, t in (("weight", weight), ("bias", bias)):
+        if t is not None and tuple(t.shape) != (input.size(1),):
+            raise RuntimeError(f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} of shape {list(t.shape)} and input of shape {list(input.shape)}")
+    if not all(t is None or t.dtype == input.dtype for t in (weight, bias)):
+        rows = input.reshape(input.size(0), num_groups, -1)  # [N, G, C/G·S]
+        return _affine(ops.layer_norm(rows, rows.shape[-1:], eps=eps).reshape(input.shape), weight, bias)
+    rows = input.detach().reshape(input.size(0), num_groups, input.size(1) // num_groups, -1)  # [N, G, C/G, S]
+    affine = [default if t is None else t.detach().reshape(1, num_groups, -1, 1) for t, default in ((weight, 1.0), (bias, 0.0))]
+    out, mean, var = _batch_norm((rows, *affine, float(eps)), (2, 3), (input.dtype,) * 3, True)
+    out = out.reshape(input.shape)
+    if tracking(input, weight, bias):
+        record(NativeGroupNormBackward0, (input, weight, bias), out, (input, weight, mean, (var + eps).rsqrt()), groups=num_groups, eps=eps)
+    return out
+
+
+def _group_gradients(g, x, mean, rstd, weight):
+    n, h = (x - mean) * rstd, g * weight
+    return rstd * (h - E.rsum(h) / E.extent() - n * (E.rsum(h * n) / E.extent()))
+
+
+_group_norm_back = Fold("group_norm_backward", _group_gradients, 5, ("element",))
+_group_norm_sums = Fold("group_norm_backward", lambda g, x, mean, rstd: (E.rsum(g * ((x - mean) * rstd)), E.rsum(g)), 4, ("row", "row"))
+
+
+@backward("NativeGroupNorm", saved_names=("input", "weight", "result1", "result2"))
+def NativeGroupNormBackward0(node, g):
+    x, weight, mean, rstd = node.saved
+    if tracking(g, x, weight):
+        return _composed_group_gradients(node, g, x, weight)
+    shape = x.size(0), node.groups, x.size(1) // node.groups, -1
+    rows, grads = x.detach().reshape(shape), g.detach().reshape(shape)  # [N, G, C/G, S]
+    gx = gw = gb = None
+    if node.needs[0]:
+        scale = 1.0 if weight is None else weight.detach().reshape(1, *shape[1:3], 1)
+        gx = _group_norm_back((grads, rows, mean, rstd, scale), (2, 3), (x.dtype,)).reshape(x.shape)
+    if node.needs[1] or node.needs[2]:
+        gw, gb = (t.reshape(-1) for t in _group_norm_sums((grads, rows, mean, rstd), (0, 3), (x.dtype, x.dtype)))
+    return gx, gw if node.needs[1] else None, gb if node.needs[2] else None
+
+
+def _composed_group_gradients(node, g, x, weight):
+    """The same in operators that are recorded, so that it can be differentiated again."""
+    shape, dims = (x.size(0), node.groups, x.size(1) // node.groups, -1), (2, 3)
+    rows, grads = x.reshape(shape), g.reshape(shape)
+    centred = rows - rows.mean(dims, keepdim=True)
+    rstd = ((centred * centred).mean(dims, keepdim=True) + node.eps).rsqrt()
+    n = centred * rstd
+    h = grads if weight is None else grads * weight.reshape(1, *shape[1:3], 1)
+    gx = rstd * (h - h.mean(dims, keepdim=True) - n * (h * n).mean(dims, keepdim=True))
+    sums = [t.sum((0, 3)).reshape(-1) if wanted else None for t, wanted in ((grads * n, node.needs[1]), (grads, node.needs[2]))]
+    return gx.reshape(x.shape), *sums
 
 
 @entry(counts.instance_norm)

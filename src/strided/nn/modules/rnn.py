@@ -228,6 +228,7 @@ class RNNBase(Module):
 
     def _layer(self, x, state, w_ih, w_hh, b_ih, b_hh, reverse):
         """The same as one operator."""
+        x = x.contiguous()  # batch_first: the input is smaller than its gates
         if self.mode == "GRU":  # the bias of the new gate is inside its product with the reset gate
             bias = ops.zeros(w_hh.size(0), dtype=x.dtype, device=x.device) if b_hh is None else b_hh
             out, h = recurrent.gru_layer(F.linear(x, w_ih, b_ih), *state, w_hh, bias, reverse)
