@@ -207,3 +207,55 @@ def test_a_mask_that_is_written_before_the_gradient():
     mask.fill_(1.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
+
+
+def test_dropout_keeps_whole_weights_and_their_gradients():
+    """With the identity as values the result is the weights: each is dropped or divided by what is kept, and gradients pass through those alone."""
+    q, k = (torch.randn(1, 2, 12, 16, requires_grad=True) for _ in range(2))
+    v = torch.eye(12).expand(1, 2, 12, 12).clone().requires_grad_()
+    whole = attention(q, k, v).detach().numpy()
+    torch.manual_seed(3)
+    out = attention(q, k, v, dropout_p=0.25)
+    kept = out.detach().numpy() != 0
+    assert 0.6 < kept.mean() < 0.9
+    np.testing.assert_allclose(out.detach().numpy(), np.where(kept, whole / 0.75, 0), rtol=1e-5, atol=1e-6)
+    out.sum().backward()
+    np.testing.assert_allclose(v.grad.numpy(), (out.detach().numpy().sum(-2)[..., None] * np.ones(12)), rtol=1e-4, atol=1e-5)
+    assert np.isfinite(q.grad.numpy()).all() and np.abs(q.grad.numpy()).max() > 0
+
+
+def test_a_row_whose_scores_are_all_the_least_number_looks_everywhere_alike():
+    q, k, v = (torch.randn(1, 2, 16, 8, requires_grad=True) for _ in range(3))
+    mask = torch.full((1, 1, 16, 16), torch.finfo(torch.float32).min)
+    out = attention(q, k, v, mask)
+    np.testing.assert_allclose(out.detach().numpy(), v.detach().numpy().mean(-2, keepdims=True).repeat(16, -2), rtol=1e-5, atol=1e-6)
+    out.sum().backward()
+    np.testing.assert_allclose(v.grad.numpy(), np.ones(v.shape), rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [-0.7, 0.0, 3.0])
+@pytest.mark.parametrize("rows", [2, 20])
+def test_any_scale(scale, rows):
+    q, k, v = operands((1, 2, rows, 8), (1, 2, 70, 8), (1, 2, 70, 8))
+    for causal in (False, True):
+        np.testing.assert_allclose(attention(*tensors(q, k, v), is_causal=causal, scale=scale).numpy(), reference(q, k, v, None, causal, scale), rtol=2e-5, atol=3e-6)
+
+
+def test_one_key_is_what_comes_out():
+    q, k, v = tensors(*operands((1, 2, 40, 8), (1, 2, 40, 8), (1, 2, 40, 8)))
+    assert (attention(q, k, v, is_causal=True)[:, :, 0] == v[:, :, 0]).all()
+
+
+def test_a_result_of_three_dimensions_may_be_written_before_the_gradient():
+    """PyTorch's fused attention keeps its result and notices; three dimensions go another way there."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 100, 8, requires_grad=True)
+    twice = torch.autograd.grad((attention(x, x, x) * 2).sum(), x)[0]
+    out = attention(x, x, x)
+    out.mul_(2)
+    assert torch.equal(torch.autograd.grad(out.sum(), x)[0], twice)
+    y = x.detach().unsqueeze(1).requires_grad_()
+    out = attention(y, y, y)
+    out.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
