@@ -1,4 +1,6 @@
 """What becomes one kernel: maps of a product's result inside the product, copies inside their neighbours. Values and gradients are the eager ones, and the report says what was saved."""
+import random
+
 import numpy as np
 import pytest
 
@@ -210,3 +212,65 @@ def test_copies_of_what_is_no_number():
         run = torch.compile(function)
         for _ in range(2):
             assert torch.equal(run(), function())
+
+
+# ---- chance chains ------------------------------------------------------------------------------------------------------------------
+
+KINDS = "linear linear linear product relu gelu gate sum product_of scale relu_ add_ norm join turn bias cast softmax swap shape".split()
+
+
+def chance_chain(seed, m, n):
+    """A function of x [m, n], two weights [n, n], a bias [n] and y [m, n]: some operators, each of the last result or an earlier one."""
+    draw = random.Random(seed)
+    steps = [(draw.choice(KINDS), draw.randrange(100), draw.randrange(100)) for _ in range(draw.randint(3, 9))]
+
+    def operation(kind, a, c, j, w, v, b):
+        return {
+            "linear": lambda: F.linear(a, w, b if j % 2 else None),
+            "product": lambda: a @ v,
+            "relu": lambda: a.relu(),
+            "gelu": lambda: F.gelu(a),
+            "gate": lambda: a * a.sigmoid(),
+            "sum": lambda: a + c,
+            "product_of": lambda: a * c * 0.1,
+            "scale": lambda: a * 0.5 + 1,
+            "relu_": lambda: (a * 1.5).relu_(),
+            "add_": lambda: F.linear(a, w).add_(c),
+            "norm": lambda: F.layer_norm(a, (n,)),
+            "join": lambda: torch.cat((a[:, : n // 2] * 2, c[:, n // 2 :]), 1),
+            "turn": lambda: (a.view(m, 4, n // 4).transpose(0, 1) * 2).contiguous().transpose(0, 1).reshape(m, n),
+            "bias": lambda: a + b,
+            "cast": lambda: (a.bfloat16() * 2).float(),
+            "softmax": lambda: torch.softmax(a, -1) + c,
+            "swap": lambda: torch.cat((a[:, n // 2 :], -a[:, : n // 2]), 1) * 0.5,
+            "shape": lambda: (a.view(m // 2, 2, n) + c.view(m // 2, 2, n)).view(m, n),
+        }[kind]()
+
+    def run(x, w, v, b, y):
+        made = [x, y]
+        for kind, i, j in steps:
+            made.append(operation(kind, made[-1] if i % 3 else made[i % len(made)], made[j % len(made)], j, w, v, b))
+        return made[-1], made[len(made) // 2] * 1.0
+
+    return run
+
+
+@pytest.mark.parametrize("seed", [35, 140, 171, 233, 242, 285, 363, 369, 384, 409])  # a product moved past readers of its own result in these once
+def test_chance_chains(seed, m=144, n=160):
+    torch.set_num_threads(1 + seed % 2)
+    function = chance_chain(seed, m, n)
+    run = torch.compile(function)
+    torch.manual_seed(seed)
+    shapes = (m, n), (n, n), (n, n), (n,), (m, n)
+    given = [torch.randn(shape) / (12 if shape == (n, n) else 1) for shape in shapes]
+    for _ in range(3):
+        ours, eager = ([t.clone().requires_grad_() for t in given] for _ in range(2))
+        found, expected = run(*ours), function(*eager)
+        for a, b in zip(found, expected):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5 + 1e-4 * float(b.detach().abs().max()))
+        for results in (found, expected):
+            sum((t * 1e-2).sum() for t in results if t.requires_grad).backward()
+        for a, b in zip(ours, eager):
+            assert (a.grad is None) is (b.grad is None)
+            if b.grad is not None:
+                torch.testing.assert_close(a.grad, b.grad, rtol=2e-3, atol=1e-6 + 2e-3 * float(b.grad.abs().max()))

@@ -181,6 +181,8 @@ def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set,
         sources = _reads(item)
         if not all(steady(name) for name in sources) or any(_writes(work[k], sources) for k in range(first + 1, second)):
             continue
+        if type(item) is Product and any(first < n < second for n in users[item.slots[0][0]]):
+            continue  # its own result is wanted before
         if type(item) is Product:
             merged: Any = join_product(item, consumer)
         else:
