@@ -61,8 +61,9 @@ def sums(kind: Kind, block: int, rows: int, columns: int) -> Function:
         first = f.mul(g, block)
         parts = [[f.at("i8", start, f.mul(g, f"%step{p}")) for p, start in enumerate(row)] for row in starts]
         if table_serves(kind):
-            for c in range(columns):
-                by_table(b, parts[c], block, lambda value, element, c=c: add(c, value, 16, f.add(first, element)))
+            for found in zip(*(by_table(b, parts[c], block) for c in range(columns))):  # row by row of W in turn: they share what is read of X
+                for c, (value, element) in enumerate(found):
+                    add(c, value, 16, f.add(first, element))
         else:
             scales: list = [None] * columns
             for s in range(block // n):

@@ -4,7 +4,7 @@ The descriptor is block_products.py's, which chooses between the kernels.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from . import jit
 from .block_casts import PARTS, dequantize_row
@@ -37,7 +37,9 @@ def numbers(kind: Kind, block: int) -> Function:
 
     def decode(parts, place):
         if table_serves(kind):
-            return by_table(b, parts, block, lambda value, element: f.store("<16 x float>", value, f.at("float", place, element), 4))
+            for value, element in by_table(b, parts, block):
+                f.store("<16 x float>", value, f.at("float", place, element), 4)
+            return
         stream = kind.order in ("bytes", "pairs", "sixes")
         factor = addend = zero = None
         for s in range(block // n):
@@ -60,32 +62,39 @@ def numbers(kind: Kind, block: int) -> Function:
 
 
 def table_serves(kind: Kind) -> bool:
-    """Whether the numbers of a block are looked up in one register: sixteen of them, under one scale."""
+    """Whether the numbers of a block, or of a span of it, are looked up in one register: sixteen of them, under one scale."""
     host = jit.host()
-    return kind.bits == 4 and kind.order in ("pairs", "halves") and host.vector_bits == 512 and host.arch == "x86_64"
+    return kind.bits == 4 and kind.order in ("pairs", "halves", "k4") and host.vector_bits == 512 and host.arch == "x86_64"
 
 
-def by_table(b: BlockText, parts, block: int, emit: Callable) -> None:
-    """emit(sixteen numbers, element of the first) for all of a block: its codes stand for sixteen numbers, decoded once, and a shuffle looks at four bits of each lane."""
+def by_table(b: BlockText, parts, block: int) -> Iterator[tuple[str, int]]:
+    """(sixteen numbers, element of the first) for all of a block: its codes stand for sixteen numbers, decoded once, and a shuffle looks at four bits of each lane."""
     f, kind = b.f, b.kind
     every = "<" + ", ".join(f"i8 {code}" for code in range(16)) + ">"
-    factor, addend = b.scales(parts, 0, "%ts")
     first = lambda value: None if value is None else f.op(f"shufflevector <{kind.span} x float> {value}, <{kind.span} x float> poison, <16 x i32> zeroinitializer")
-    table = b.decoded(every, 16, b.zero_point(parts), first(factor), first(addend))
     f.declared.add("declare <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float>, <16 x i32>)")
 
-    def put(index, element):
-        emit(f.op(f"call <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float> {table}, <16 x i32> {index})"), element)
+    def table_of(span):
+        factor, addend = b.scales(parts, span, "%ts")
+        return b.decoded(every, 16, b.zero_point(parts), first(factor), first(addend))
 
-    if kind.order == "halves":
-        low = f.op(f"zext <16 x i8> {f.load('<16 x i8>', b.field(parts, 'codes'), 1)} to <16 x i32>")
-        put(low, 0)
-        put(f.op(f"lshr <16 x i32> {low}, {f.constant('i32', 4, 16)}"), 16)
+    def found(index, table):
+        return f.op(f"call <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float> {table}, <16 x i32> {index})")
+
+    if kind.order != "pairs":  # low nibbles are the elements of one stretch, high nibbles those of the next: of sixteen elements, or of a span with a scale of its own
+        apart = 16 if kind.order == "halves" else kind.span
+        for start in range(0, block, 2 * apart):
+            tables = [table_of(0)] * 2 if kind.order == "halves" else [table_of(start // apart), table_of(start // apart + 1)]
+            for at in range(0, apart, 16):
+                low = f.op(f"zext <16 x i8> {f.load('<16 x i8>', b.field(parts, 'codes', start // 2 + at), 1)} to <16 x i32>")
+                yield found(low, tables[0]), start + at
+                yield found(f.op(f"lshr <16 x i32> {low}, {f.constant('i32', 4, 16)}"), tables[1]), start + apart + at
         return
+    table = table_of(0)
     for element in range(0, block, 16):
         pairs = f.op(f"zext <8 x i8> {f.load('<8 x i8>', b.field(parts, 'codes', element // 2), 1)} to <8 x i64>")
         both = f.op(f"or <8 x i64> {pairs}, {f.op(f'shl <8 x i64> {pairs}, ' + f.constant('i64', 28, 8))}")  # the high nibble begins the upper half
-        put(f.op(f"bitcast <8 x i64> {both} to <16 x i32>"), element)
+        yield found(f.op(f"bitcast <8 x i64> {both} to <16 x i32>"), table), element
 
 
 def kernel(kind: Kind, product: Product) -> Function:
