@@ -131,3 +131,9 @@ def test_no_rows_times_a_matrix(transposed):
     tokens = torch.zeros(0, 64, requires_grad=True)
     torch.nn.functional.linear(tokens, weight.mT).sum().backward()
     assert tokens.grad.shape == (0, 64)
+
+
+def test_conditions_that_models_assert():
+    torch._assert(True, "fine")
+    with pytest.raises(AssertionError, match="Input height doesn't match"):
+        torch._assert(torch.tensor(3) == 4, "Input height doesn't match")

@@ -186,6 +186,8 @@ LongTensor: Any
 ShortStorage: Any
 ShortTensor: Any
 __version__: _str
+def _assert(condition: Any, message: Any) -> None:
+    r"""AssertionError with the message unless the condition holds."""
 def _check(cond: _bool, message: Any = None) -> None:
     r"""Raises RuntimeError with what `message()` returns unless cond is True."""
 def _check_index(cond: _bool, message: Any = None) -> None:

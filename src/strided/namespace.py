@@ -147,6 +147,11 @@ def xlogy_(input: Tensor, other: Any) -> Tensor:
     return input.xlogy_(other)
 
 
+def _assert(condition: Any, message: Any) -> None:
+    """AssertionError with the message unless the condition holds."""
+    assert condition, message
+
+
 def _check_with(kind: type[Exception], cond: Any, message: Any) -> None:
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
@@ -192,7 +197,7 @@ def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> No
 _SMALL = (
     is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode, get_deterministic_debug_mode, set_warn_always, is_warn_always_enabled, set_flush_denormal,
     is_signed, get_device, is_distributed, is_vulkan_available, detach_, resize_as_, xlogy_,
-    _check, _check_with, _check_index, _check_value, _check_type, _check_not_implemented, _check_is_size,
+    _assert, _check, _check_with, _check_index, _check_value, _check_type, _check_not_implemented, _check_is_size,
 )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ RENAMED = {
     "amp.grad_scaler": "amp",
     "serialization": "io.serialization",
     "_jit_internal": "jit",
+    "nn.parallel.distributed": "nn.parallel",
     "nn.attention.flex_attention": "nn.flex_attention",
     "distributions.constraints": "constraints",
     "distributions.normal": "distributions",
