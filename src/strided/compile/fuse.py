@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..kernels import epilogue
 from ..kernels import expr as E
-from ..kernels.fold import plan_fold
+from ..kernels.fold import build_fold
 from ..kernels.map import build_map
 from ..kernels.recipes import Copied, Recipe
 from ..layout import Layout
@@ -144,10 +144,7 @@ def encode(kernel: Kernel) -> Step:
     if kernel.dims is None:
         descriptor = build_map(kernel.exprs, outs, ins, result_bytes=nbytes)
     else:
-        plan = plan_fold(kernel.exprs, kernel.dims, outs, ins, result_bytes=nbytes)
-        if plan.second is not None:
-            raise NotImplementedError("a fold of few long rows takes two steps")
-        descriptor = plan.first
+        descriptor = build_fold(kernel.exprs, kernel.dims, outs, ins)  # in one step: only rows that are few and long would be cut into pieces
     return Step(descriptor, tuple(o.place for o in (*kernel.outs, *kernel.ins) if o.place is not None), kernel.lines[-1], tuple(o.place[0] for o in kernel.outs))
 
 
