@@ -122,3 +122,20 @@ def test_programs(first, tracked):
                     check(a.grad, b.grad, f"program {seed}, call {call}, gradient {n}")
         compiled_ones += compiled.programs > 0
     assert compiled_ones >= 7
+
+
+def test_a_fold_that_grows_when_it_is_fused():
+    """Columns of 300 rows are added up by one thread, and still are when GELU's derivative, which would pay for two, is computed in the same kernel."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        torch.manual_seed(0)
+        bias, x, g = torch.randn(208, requires_grad=True), torch.randn(300, 208), torch.randn(300, 208)
+        run = torch.compile(lambda: torch.nn.functional.gelu(x + bias))
+        for _ in range(3):
+            (found,) = torch.autograd.grad(run(), bias, g)
+            (expected,) = torch.autograd.grad(torch.nn.functional.gelu(x + bias), bias, g)
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+        assert run.programs == 1
+    finally:
+        torch.set_num_threads(before)
