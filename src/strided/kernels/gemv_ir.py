@@ -130,15 +130,15 @@ def axpy(kind: Kind, attributes: str) -> Function:
 
         def step(j, lanes, load):
             type_ = vector(acc, lanes)
-            totals = [None] * many
+            places = [f.at(acc, row[m], j) for m in range(many)]
+            totals = [f.load(type_, place, SIZES[acc]) if rows == 1 else None for place in places]  # a single product is rounded with the sum
             for r in range(rows):
                 b = f.decode(kind.b, load(f.at(memory, base[r], j), lanes), lanes, t.half)
                 for m in range(many):
                     factor = f.splat(acc, x[m][r], lanes)
-                    totals[m] = f.times(acc, lanes, b, factor) if r == 0 else f.fma(acc, lanes, b, factor, totals[m], t.fused)
-            for m in range(many):
-                place = f.at(acc, row[m], j)
-                f.store(type_, f.plus(acc, lanes, f.load(type_, place, SIZES[acc]), totals[m]), place, SIZES[acc])
+                    totals[m] = f.times(acc, lanes, b, factor) if totals[m] is None else f.fma(acc, lanes, b, factor, totals[m], t.fused)
+            for place, total in zip(places, totals):
+                f.store(type_, total if rows == 1 else f.plus(acc, lanes, f.load(type_, place, SIZES[acc]), total), place, SIZES[acc])
 
         plain = lambda p, lanes: f.load(vector(memory, lanes), p, SIZES[memory])
         whole = f.mul(f.div(n, w), w)
