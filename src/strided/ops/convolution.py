@@ -163,7 +163,9 @@ def ConvolutionBackward0(node, g):
     d_input = d_weight = d_bias = None
     arguments = node.stride, node.padding, node.dilation, node.groups
     if node.transposed:  # the plain convolution's gradients with the result and the input in each other's places
-        return correlate(g, weight, None, *arguments) if node.needs[0] else None, _weight_gradient(g, weight, x, *arguments) if node.needs[1] else None, None
+        if node.needs[0]:
+            d_input = correlate(g, weight, None, *arguments)[(slice(None), slice(None), *map(slice, x.shape[2:]))]  # output_padding may reach beyond the last window
+        return d_input, _weight_gradient(g, weight, x, *arguments) if node.needs[1] else None, None
     if node.needs[0]:
         d_input = _input_gradient(g, weight, x.shape[2:], *arguments)
     if node.needs[1]:
@@ -265,7 +267,7 @@ def _weight_gradient(x, weight, g, stride, padding, dilation, groups):
     if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta:
         return _plain_weight_gradient(_rows(x, weight, groups), weight.spec, _rows(g, weight, groups), stride, padding, dilation, groups)
     x = _pad(x, _around(padding, padding))
-    view = windows(x, kernel, stride, dilation)  # [N, C, O.., K..]
+    view = windows(x, kernel, stride, dilation)[(slice(None), slice(None), *map(slice, g.shape[2:]))]  # [N, C, O.., K..]
     view = view.permute(1, *range(2 + n, 2 + 2 * n), 0, *range(2, 2 + n))  # [C, K.., N, O..]
     columns = view.reshape(groups, x.size(1) // groups * math.prod(kernel), -1)  # [g, C/g·K, N·O]
     rows = g.transpose(0, 1).reshape(groups, g.size(1) // groups, -1)  # [g, F/g, N·O]
