@@ -175,7 +175,9 @@ def _link(blob: bytes, symbols: tuple[str, ...]) -> tuple[int, ...]:
     if _lljit is None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        _lljit = llvm.create_lljit_compiler(suppress_errors=True)
+        # JITLink keeps the sections of an object together. The older linker asks for memory section by section, and ends the process where a crowded address space
+        # puts code and constants further apart than the 2 GiB that their references reach.
+        _lljit = llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
     _count += 1
     library = llvm.JITLibraryBuilder().add_object_img(blob).add_current_process()
     for symbol in symbols:

@@ -6,8 +6,7 @@ import math
 from .. import dtypes
 from ..tensor import Tensor, empty
 from . import host
-from .create import scalar_tensor
-from .hostwise import hostwise
+from .hostwise import converted_number, hostwise
 from .return_types import TYPES
 from .table import TABLE, operator
 
@@ -112,11 +111,6 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
 _up_to = range
 
 
-def _number(value, dtype):
-    """A 0-d tensor of a number, converted as a tensor is: where `dtype` is too narrow integers wrap, and floats end at infinity."""
-    return TABLE["to"].call(scalar_tensor(value, dtype=dtypes.float64 if isinstance(value, float) else dtypes.int64), dtype)
-
-
 @operator("isin", method=False, out=True, names={"element": "elements", "test_element": "test_elements"})
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each element is among test_elements (invert: is not); either may be a number."""
@@ -131,7 +125,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     if isinstance(elements, complex) or isinstance(test_elements, complex):
         raise RuntimeError("Unsupported input type encountered for isin(): ComplexDouble\n  Complex numbers have no order: compare their parts.")
     common = dtypes.result_type(elements, test_elements)  # numbers beside tensors are compared in the tensor's dtype, where large ones wrap
-    a, b = (host.wide(TABLE["to"].call(t, common) if isinstance(t, Tensor) else _number(t, common)) for t in (elements, test_elements))
+    a, b = (host.wide(TABLE["to"].call(t, common) if isinstance(t, Tensor) else converted_number(t, common)) for t in (elements, test_elements))
     return host.tensor(numpy.isin(a, b, assume_unique=assume_unique, invert=invert), dtypes.bool_, device)
 
 

@@ -6,9 +6,9 @@ from ..autograd import backward, check_inplace, no_grad, record, record_inplace,
 from ..block_tensor import NotOfBlocks
 from ..tensor import Tensor
 from . import host, indexing
-from .create import scalar_tensor
 from .elementwise import check_overlap, self_copy
 from .folding import plain
+from .hostwise import converted_number
 from .table import TABLE, operator
 
 # ---- embedding -------------------------------------------------------------------------------------------------------------------
@@ -220,7 +220,13 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         right = side == "right"
     dtype = dtypes.int32 if out_int32 else dtypes.int64
     if not isinstance(input, Tensor):
-        input = scalar_tensor(input, dtype=sorted_sequence.dtype, device=sorted_sequence.device)
+        common = dtypes.result_type(sorted_sequence, input)  # 1.5 among integers is compared as a float
+        input, sorted_sequence = converted_number(input, common), TABLE["to"].call(sorted_sequence, common)
+    if not input.ndim and sorted_sequence.ndim != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+            f"dim({sorted_sequence.ndim}) and input value's dim(0) numel(1)"
+        )
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != input.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must "

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dispatch
+from ..dtypes import DType
+from ..errors import PackedOperand
 from ..tensor import Tensor
 
 # Names that PyTorch takes beside its own: NumPy's for `dim`, `keepdim`, `other`, and several for the first operand.
@@ -21,16 +23,20 @@ _INTS = frozenset("dim dim0 dim1 dims k n diagonal offset chunks length start_di
 def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
     """The result of a call that failed with `error` after all, or what it is to fail with."""
     try:
+        if isinstance(error, PackedOperand):
+            return dispatch.call_unpacked(fn, args, kwargs, error)
+        told = str(error)
+        says = isinstance(error, TypeError) and ("argument '" in told or "invalid combination" in told)  # which argument is wrong, and how
+        if not says and (wrong := wrong_argument(entry.name, fn, args, kwargs)) is not None:
+            raise wrong from None
         if isinstance(error, NotImplementedError):
             return dispatch.call_unpacked(fn, args, kwargs, error)
         if isinstance(error, AttributeError):
             raise wrong_kind(entry.name, fn, args, kwargs, error) from None
         if kwargs and isinstance(error, TypeError) and (named := own_names(entry, fn, args, kwargs)) is not kwargs:
             return entry.call(*args, **named)
-        if (large := too_large(entry.name, fn, args, kwargs)) is not None:
-            raise large from None
-        if "argument '" not in (told := str(error)) and (kind := no_int(entry.name, fn, args, kwargs, told)) is not None:
-            raise kind from None
+        if not says and (wrong := too_large(entry.name, fn, args, kwargs) or no_int(entry.name, fn, args, kwargs, told)) is not None:
+            raise wrong from None
         raise error
     finally:
         del error  # its traceback holds this frame: a cycle, in which the call's tensors would live until the garbage collector comes
@@ -59,7 +65,7 @@ def own_names(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict) -> 
 
 
 def _named(fn: Callable[..., Any], args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
-    """(name, value) for every argument; those of a `*sizes` as one tuple."""
+    """(name, value) for every argument; those of a `*sizes` as one tuple, those of an `*args` one by one."""
     code = fn.__code__
     names = code.co_varnames[: code.co_argcount]
     inner = getattr(fn, "prepare", None)
@@ -68,8 +74,13 @@ def _named(fn: Callable[..., Any], args: tuple, kwargs: dict) -> list[tuple[str,
     found = [*zip(names, args), *kwargs.items()]
     if len(args) > len(names):
         rest = args[len(names) :]
+        if code.co_varnames[code.co_argcount + code.co_kwonlyargcount] == "args":  # arguments of their own, which the function names itself
+            return found + [("args", value) for value in rest]
         found.append((code.co_varnames[code.co_argcount + code.co_kwonlyargcount], rest[0] if len(rest) == 1 and isinstance(rest[0], (tuple, list)) else rest))
     return found
+
+
+_TAKE_FLAGS = frozenset("var std var_mean std_mean squeeze".split())  # whose `dim` may be a flag that stands for another argument
 
 
 def too_large(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict) -> Exception | None:
@@ -87,13 +98,35 @@ def too_large(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict) -> E
 def no_int(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict, told: str) -> TypeError | None:
     """The TypeError for the first argument that must be an int (or several) and is not; None where all are. A None or a list may be one, unless Python `told` that its type does not do."""
     for place, (argument, value) in enumerate(_named(fn, args, kwargs), 1):
-        if argument not in _INTS or hasattr(value, "__index__") or value is None and "NoneType" not in told:
+        if argument not in _INTS or value is None and "NoneType" not in told:
+            continue
+        several = isinstance(value, Tensor) and (value.ndim or value.dtype.kind not in ("int", "uint")) or value is True and name not in _TAKE_FLAGS
+        if hasattr(value, "__index__") and not several:
             continue
         for at, item in enumerate(value if isinstance(value, (tuple, list)) else ()):
             if not hasattr(item, "__index__"):
                 return TypeError(f"{name}(): argument '{argument}' (position {place}) must be tuple of ints, but found element of type {type(item).__name__} at pos {at}")
         if not isinstance(value, (tuple, list)) or f"'{type(value).__name__}'" in told:
             return TypeError(f"{name}(): argument '{argument}' (position {place}) must be int, not {type(value).__name__}")
+    return None
+
+
+# What PyTorch's signatures ask of arguments by these names, in every operator that has them.
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys("input tensor1 tensor2 mat mat1 mat2 vec vec1 vec2 batch1 batch2 mask".split(), ("Tensor", lambda v: v is None or hasattr(v, "data_ptr"))),  # None: see wrong_kind
+    **dict.fromkeys("keepdim largest sorted descending upper unbiased invert".split(), ("bool", lambda v: v is None or isinstance(v, (bool, int)))),
+    **dict.fromkeys("alpha beta eps rtol atol".split(), ("Number", lambda v: not isinstance(v, (str, bytes)) and not (isinstance(v, Tensor) and v.ndim))),
+    "dtype": ("torch.dtype", lambda v: v is None or isinstance(v, DType) or v in (bool, int, float, complex)),
+}
+_NUMBERS_TOO = frozenset("float_power isin where result_type rsub searchsorted bucketize".split())  # their first operand may be a number
+
+
+def wrong_argument(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict) -> TypeError | None:
+    """The TypeError for the first argument of a kind that no operator takes under its name; None where all may be what they are."""
+    for place, (argument, value) in enumerate(_named(fn, args, kwargs), 1):
+        kind, fits = _KINDS.get(argument, (None, None))
+        if fits is not None and not (argument == "input" and name in _NUMBERS_TOO) and not fits(value):
+            return TypeError(f"{name}(): argument '{argument}' (position {place}) must be {kind}, not {type(value).__name__}")
     return None
 
 
