@@ -100,3 +100,14 @@ def test_running_totals_in_place_keep_their_dtype():
     y = torch.tensor([1.0, 2.0], requires_grad=True)
     (y * 2).cumsum_(0).sum().backward()
     assert y.grad.tolist() == [4.0, 2.0]
+
+
+def test_numbers_among_sorted_values():
+    x = torch.tensor([-5, 0, 1, 2], dtype=torch.int32)
+    assert torch.searchsorted(x, 1.5).item() == torch.bucketize(1.5, x).item() == 3  # not cut off to 1
+    assert torch.searchsorted(x, -(2**63)).item() == 1 and torch.searchsorted(x.half(), 1e9).item() == 4
+    for edges in (torch.tensor(1.0), torch.ones(1, 2)):
+        with pytest.raises(RuntimeError, match="input value can be a scalar only when boundaries tensor dimension is 1"):
+            torch.searchsorted(edges, 1.0)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        torch.movedim(torch.ones(2, 7, 3), -4, 1)
