@@ -233,3 +233,13 @@ def test_groups_of_processes_are_named_and_refused():
         reduce(torch.ones(1))
     with pytest.raises(NotImplementedError, match="strided runs in one process"):
         dist.ProcessGroup()
+
+
+def test_tensors_over_processes_are_tested_for():
+    with torch_alias():
+        from torch.distributed.device_mesh import DeviceMesh
+        from torch.distributed.tensor import DTensor
+
+    assert not isinstance(torch.ones(1), DTensor)
+    with pytest.raises(NotImplementedError, match="torch.distributed.DeviceMesh: not available, strided runs in one process"):
+        DeviceMesh("cpu", [0])

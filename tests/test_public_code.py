@@ -137,3 +137,20 @@ def test_conditions_that_models_assert():
     torch._assert(True, "fine")
     with pytest.raises(AssertionError, match="Input height doesn't match"):
         torch._assert(torch.tensor(3) == 4, "Input height doesn't match")
+
+
+def test_an_optimizer_that_stands_for_another():
+    class Wrapped(torch.optim.Optimizer):
+        def __init__(self, inner):
+            self.inner = inner  # as packages wrap optimisers: the base is never initialised
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    p = torch.ones(1, requires_grad=True)
+    p.grad = torch.ones(1)
+    seen = []
+    inner = torch.optim.SGD([p], lr=0.5)
+    inner.register_step_post_hook(lambda *args: seen.append(1))
+    Wrapped(inner).step()
+    assert p.item() == 0.5 and seen == [1]

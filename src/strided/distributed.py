@@ -44,11 +44,23 @@ class ReduceOp(enum.Enum):
     BXOR = 7
 
 
-class ProcessGroup:
-    """PyTorch's class of groups of processes, which annotations name. There is no group."""
+class _OfProcesses:
+    """A class without instances, which annotations and isinstance name."""
 
     def __init__(self, *args, **kwargs):
-        raise NotImplementedError("torch.distributed.ProcessGroup: not available, strided runs in one process; start the script without torchrun (no RANK in the environment)")
+        raise NotImplementedError(f"torch.distributed.{type(self).__name__}: not available, strided runs in one process; start the script without torchrun (no RANK in the environment)")
+
+
+class ProcessGroup(_OfProcesses):
+    """PyTorch's class of groups of processes."""
+
+
+class DTensor(_OfProcesses):
+    """PyTorch's class of tensors that are spread over processes."""
+
+
+class DeviceMesh(_OfProcesses):
+    """PyTorch's class of grids of devices."""
 
 
 class group:
@@ -72,7 +84,7 @@ def _refused(name: str):
 
 _NAMES = """init_process_group destroy_process_group new_group barrier monitored_barrier all_reduce all_gather all_gather_object all_gather_into_tensor all_to_all
 all_to_all_single broadcast broadcast_object_list reduce scatter gather gather_object send recv isend irecv batch_isend_irecv reduce_scatter reduce_scatter_tensor
-get_backend get_process_group_ranks get_global_rank"""
+get_backend get_process_group_ranks get_global_rank init_device_mesh distribute_tensor distribute_module"""
 globals().update({name: _refused(name) for name in _NAMES.split()})
 
 __getattr__ = _missing("torch.distributed")

@@ -4,6 +4,7 @@ Nothing goes over the network.
 """
 from __future__ import annotations
 
+import builtins
 import os
 import re
 import sys
@@ -109,7 +110,7 @@ def load(
 
 def list(
     github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None, verbose: bool = True, source: str = "github"
-) -> list[str]:
+) -> builtins.list[str]:
     """The names of the functions in hubconf.py of a folder, with source="local"."""
     return [name for name, value in _entry_points(github, source).items() if callable(value) and not name.startswith("_")]
 
@@ -124,7 +125,7 @@ load_url = load_state_dict_from_url  # its name in torch.utils.model_zoo
 
 def __getattr__(name: str) -> Any:
     if name == "tqdm":  # packages take the progress bar from here
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
         return tqdm
     return _absent(name)

@@ -2,6 +2,8 @@
 
 What looks into PyTorch's graphs (`explain`, `export`, custom backends) is refused by name.
 """
+import sys
+
 from ..compile.module import OptimizedModule
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset, set_stance
 from ..refused import missing as _missing
@@ -48,4 +50,5 @@ class TransformGetItemToIndex:
         pass
 
 
+eval_frame = utils = sys.modules[__name__]  # PyTorch's files of these names
 __getattr__ = _missing("torch._dynamo")

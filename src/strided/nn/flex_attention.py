@@ -133,7 +133,7 @@ class BlockMask:
         q = _listed(part.mT) if compute_q_blocks and part is not None else (None, None)
         full_q = _listed(full.mT) if compute_q_blocks and full is not None else (None, None)
         lengths = seq_lengths or (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
-        return cls(lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *q, *full_q, size, mask_mod or noop_mask)
+        return cls(lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, q[0], q[1], full_q[0], full_q[1], size, mask_mod or noop_mask)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -157,7 +157,7 @@ class BlockMask:
     def to(self, device: Any) -> BlockMask:
         """The mask itself, with its tensors on a device."""
         moved = [None if t is None else t.to(device) for t in self.as_tuple()[1:9]]
-        return BlockMask(self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod)  # type: ignore[arg-type]
+        return BlockMask(self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod)  # type: ignore[arg-type,call-arg]
 
     def as_tuple(self) -> tuple:
         """What the constructor takes."""

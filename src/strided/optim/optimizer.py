@@ -36,6 +36,8 @@ def _with_hooks(step):
 
     @functools.wraps(step)
     def wrapped(self, *args, **kwargs):
+        if "_optimizer_step_pre_hooks" not in self.__dict__:  # it stands for another optimiser, and was never made one itself
+            return step(self, *args, **kwargs)
         for hook in (*GLOBAL_STEP_PRE.values(), *self._optimizer_step_pre_hooks.values()):
             changed = hook(self, args, kwargs)
             if changed is not None:
