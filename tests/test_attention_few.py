@@ -7,6 +7,8 @@ import pytest
 
 import strided as torch
 from strided.kernels import attention as kernels
+from strided.kernels.native import clear_plans
+from strided.ops import attention as operators
 
 attend = torch.nn.functional.scaled_dot_product_attention
 
@@ -38,9 +40,7 @@ SHAPES = [  # batch, query heads, key heads, rows, keys, width, value width
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", ["plain", "bool", "float", "causal"])
-def test_values(shape, kind, calls):
+def check(shape, kind):
     B, H, G, L, S, E, V = shape
     torch.manual_seed(S)
     q, k, v = torch.randn(B, H, L, E), torch.randn(B, G, S, E), torch.randn(B, G, S, V)
@@ -48,6 +48,12 @@ def test_values(shape, kind, calls):
     out = attend(q, k, v, attn_mask=mask, is_causal=kind == "causal", enable_gqa=H != G)
     assert out.shape == (B, H, L, V)
     np.testing.assert_allclose(out.numpy(), reference(q, k, v, mask, kind == "causal", H // G), atol=2e-6, rtol=2e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", ["plain", "bool", "float", "causal"])
+def test_values(shape, kind, calls):
+    check(shape, kind)
     assert len(calls) == 1
 
 
@@ -84,3 +90,35 @@ def test_gradients_follow():
     weights = torch.softmax(q.detach() @ k.detach().repeat_interleave(2, 1).transpose(-1, -2) / 8**0.5, -1)
     expected = weights.view(1, 2, 2, 70).sum(2).unsqueeze(-1).expand(1, 2, 70, 8)
     assert torch.allclose(v.grad, expected, atol=1e-6)
+
+
+@pytest.fixture(params=[3, 8])
+def more_threads(request, monkeypatch):
+    """As many threads as that, and no work too small for them."""
+    before = torch.get_num_threads()
+    monkeypatch.setattr(kernels, "THREAD_GRAIN", 1 << 8)
+    torch.set_num_threads(request.param)
+    clear_plans()
+    yield request.param
+    torch.set_num_threads(before)
+    clear_plans()
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (1, 9, 3, 1, 1000, 64, 64), (1, 2, 1, 5, 64, 8, 8)])
+@pytest.mark.parametrize("kind", ["plain", "bool", "float", "causal"])
+def test_keys_are_shared_out_where_there_are_fewer_heads_than_threads(shape, kind, more_threads, calls):
+    check(shape, kind)
+    assert len(calls) == 1
+    if shape[4] == 1000:
+        assert [plan[2][0] is not None for plan in operators._PLANS.values()] == [more_threads > 3]
+
+
+def test_parts_that_see_nothing(more_threads):
+    q, k, v = torch.randn(1, 2, 2, 16), torch.randn(1, 1, 500, 16), torch.randn(1, 1, 500, 16)
+    mask = torch.zeros(2, 500, dtype=torch.bool)
+    mask[0, 3:7] = True  # of a row that looks at four keys, and one that looks nowhere
+    out = attend(q, k, v, attn_mask=mask, enable_gqa=True)
+    np.testing.assert_allclose(out[:, :, :1].numpy(), reference(q, k, v, mask, groups=2)[:, :, :1], atol=2e-6, rtol=2e-5)
+    assert out[:, :, 1].abs().max().item() == 0
+    low = attend(q.bfloat16(), k.bfloat16(), v.bfloat16(), enable_gqa=True)
+    np.testing.assert_allclose(low.float().numpy(), reference(q.bfloat16(), k.bfloat16(), v.bfloat16(), groups=2), atol=4e-3)

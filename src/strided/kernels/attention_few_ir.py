@@ -11,7 +11,8 @@ from .gemm_pack import Kind
 from .gemm_text import SIZES, TYPES, Function, module, vector
 
 # Sizes, then strides in elements (heads that share keys, rows, columns) of q and out, (rows) of k and v, (heads, rows, columns) of the mask; the scratch.
-WORDS = "length heads keys width value_width items causal hsq rsq csq rsk rsv hso rso cso hsm rsm csm at_s at_o at_m at_l ld wide wide_values scratch batch_dims".split()
+WORDS = "length heads keys width value_width items causal splits each hsq rsq csq rsk rsv hso rso cso hsm rsm csm at_s at_o at_m at_l ld wide wide_values scratch batch_dims".split()
+ARGUMENTS = [*WORDS[:2], *WORDS[3:5], *WORDS[6:20], *WORDS[24:27]]  # of an item
 FIRST = 8
 BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
 KEYS, VALUES = 256, 16  # keys a step, and values: all rows meet them while they are in the second-, and the first-level cache
@@ -148,17 +149,18 @@ def mixture(kind: Kind, height: int, attributes: str) -> Function:
 
 
 def softmax(kind: Kind, attributes: str) -> Function:
-    """Scores S [rows, ld] become exp(score * scale - maximum of their row), l their sums.
+    """Scores S [rows, ld] become exp(score * scale - maximum of their row), m and l the maxima and sums.
 
-    Row i looks at its first `keys` columns, with `causal` only at min(keys, i + 1) of them; those behind become 0, whatever stood there.
+    Row i looks at its first `keys` columns, with `causal` only at min(keys, first + i) of them; those behind become 0, whatever stood there.
     """
     t = kind.tile
     w = t.width
     wide, bits = vector("float", w), vector("i1", w)
-    f = Function("softmax", "i64 %rows, i64 %keys, i1 %causal, float %scale, ptr noalias %s, i64 %ld, ptr noalias %l", attributes + " noinline")
+    f = Function("softmax", "i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale, ptr noalias %s, i64 %ld, ptr noalias %m, ptr noalias %l", attributes + " noinline")
     none, factor, factors = f.constant("float", MINUS_INFINITY, w), f.constant("float", number(LOG2_E), w), f.splat("float", "%scale", w)
     with f.loop(0, "%rows") as i:
-        limit = f.op(f"select i1 %causal, i64 {f.min('%keys', f.add(i, 1))}, i64 %keys")
+        limit = f.op(f"select i1 %causal, i64 {f.min('%keys', f.add(i, '%first'))}, i64 %keys")
+        limit = f.call("i64", "llvm.smax.i64", f"i64 {limit}", "i64 0")
         row = f.at("float", "%s", f.mul(i, "%ld"))
         whole = f.mul(f.div(limit, BESIDE * w), BESIDE * w)  # columns that are all seen
         score = lambda j: f.times("float", w, f.load(wide, f.at("float", row, j), 64), factors)
@@ -176,6 +178,7 @@ def softmax(kind: Kind, attributes: str) -> Function:
         highest = reduced(f, "max", w, highest)
         blind = f.op(f"fcmp oeq float {highest}, {MINUS_INFINITY}")  # a row that may look nowhere: -inf - -inf must not become NaN
         base = f.splat("float", f.op(f"select i1 {blind}, float 0.0, float {highest}"), w)
+        f.store("float", highest, f.at("float", "%m", i))
         sums = [f.variable(wide, "zeroinitializer", 64) for _ in range(BESIDE)]
 
         def weigh(j, sum, mask=None):
@@ -201,9 +204,9 @@ def item(kind: Kind, mask: str, attributes: str) -> Function:
     """All rows that share the keys and values of one batch entry; pointers stand at it."""
     memory, t = TYPES[kind.a][0], kind.tile
     height = tile_height(kind)
-    names = ", ".join(f"i64 %{word}" for word in WORDS[:5] + WORDS[6:18] + WORDS[22:25])
+    names = ", ".join(f"i64 %{word}" for word in ARGUMENTS)
     parts = "ptr %pq, ptr %s, ptr %o, ptr %m, ptr %l"
-    f = Function("item", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, {names}, {parts}, float %scale", attributes + " noinline")
+    f = Function("item", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, i64 %first, i64 %keys, {names}, {parts}, float %scale", attributes + " noinline")
     count = f.mul("%heads", "%length")
     with f.loop(0, f.mul(count, "%wide")) as i:
         f.store("float", "0.0", f.at("float", "%pq", i))
@@ -241,23 +244,30 @@ def item(kind: Kind, mask: str, attributes: str) -> Function:
         if mask:
             add_mask(f, kind, mask, f.at(mask_memory(mask), "%mask", f.mul(h, "%hsm")), s, "%length", "%keys", "%ld")
         causal, scale = f.compare("ne", "%causal", 0), "1.0" if mask else "%scale"
-        f.do(f"call void @softmax(i64 %length, i64 %keys, i1 {causal}, float {scale}, ptr {s}, i64 %ld, ptr {f.at('float', '%l', first)})")
+        f.do(f"call void @softmax(i64 %length, i64 %keys, i1 {causal}, i64 %first, float {scale}, ptr {s}, i64 %ld, ptr {f.at('float', '%m', first)}, ptr {f.at('float', '%l', first)})")
     with f.loop(0, "%keys", VALUES) as k0:
         keys, here = f.min(VALUES, f.sub("%keys", k0)), f.at(memory, "%v", f.mul(k0, "%rsv"))
         tiles(mix)
-    with f.loop(0, count) as i:
-        total = f.load("float", f.at("float", "%l", i))
-        nothing = f.op(f"fcmp oeq float {total}, 0.0")
-        inverse = f.op(f"fdiv float 1.0, {f.op(f'select i1 {nothing}, float 1.0, float {total}')}")
-        row = f.at(memory, "%out", f.add(f.mul(f.div(i, "%length"), "%hso"), f.mul(f.rem(i, "%length"), "%rso")))
-        with f.loop(0, "%value_width") as e:
-            value = f.times("float", 1, f.load("float", f.at("float", "%o", f.add(f.mul(i, "%wide_values"), e))), inverse)
-            f.store(memory, f.encode(kind.a, value, 1, t.half), f.at(memory, row, f.mul(e, "%cso")))
+    with f.when(f.compare("eq", "%splits", 1)):
+        with f.loop(0, count) as i:
+            total = f.load("float", f.at("float", "%l", i))
+            nothing = f.op(f"fcmp oeq float {total}, 0.0")
+            inverse = f.op(f"fdiv float 1.0, {f.op(f'select i1 {nothing}, float 1.0, float {total}')}")
+            row = f.at(memory, "%out", f.add(f.mul(f.div(i, "%length"), "%hso"), f.mul(f.rem(i, "%length"), "%rso")))
+            with f.loop(0, "%value_width") as e:
+                value = f.times("float", 1, f.load("float", f.at("float", "%o", f.add(f.mul(i, "%wide_values"), e))), inverse)
+                f.store(memory, f.encode(kind.a, value, 1, t.half), f.at(memory, row, f.mul(e, "%cso")))
+    with f.when(f.compare("ne", "%splits", 1)):  # what `merge` puts together: sums, maxima, results that are not divided yet
+        with f.loop(0, count) as i:
+            for n, part in enumerate(("%l", "%m")):
+                f.store("float", f.load("float", f.at("float", part, i)), f.at("float", "%out", f.add(i, f.mul(count, n))))
+        with f.loop(0, f.mul(count, "%wide_values")) as i:
+            f.store("float", f.load("float", f.at("float", "%o", i)), f.at("float", "%out", f.add(f.mul(count, 2), i)))
     return f
 
 
 def kernel(kind: Kind, mask: str) -> Function:
-    """The entry: work items are batch entries."""
+    """The entry: work items are parts of the keys of batch entries."""
     memory = TYPES[kind.a][0]
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
@@ -272,10 +282,52 @@ def kernel(kind: Kind, mask: str) -> Function:
         scratch = f.load("ptr", cell)
         parts = [scratch] + [f.at("i8", scratch, word[name]) for name in ("at_s", "at_o", "at_m", "at_l")]
         with f.loop(begin, end) as n:
-            oq, ok, ov, oo, om = batch_offsets(f, n, BATCH, word["batch_dims"], 5)
-            pointers = [f.at(memory, slot["q"], oq), f.at(memory, slot["k"], ok), f.at(memory, slot["v"], ov), f.at(memory, slot["out"], oo)]
-            pointers.append(f.at(mask_memory(mask), slot["mask"], om) if mask else "null")
-            values = ", ".join(f"i64 {word[name]}" for name in WORDS[:5] + WORDS[6:18] + WORDS[22:25])
-            f.do(f"call void @item({', '.join(f'ptr {p}' for p in pointers)}, {values}, {', '.join(f'ptr {p}' for p in parts)}, float {scale})")
+            oq, ok, ov, oo, om = batch_offsets(f, f.div(n, word["splits"]), BATCH, word["batch_dims"], 5)
+            k0 = f.mul(f.rem(n, word["splits"]), word["each"])
+            keys = f.min(word["each"], f.sub(word["keys"], k0))
+            kept = f.mul(f.mul(word["heads"], word["length"]), f.add(word["wide_values"], 2))  # floats of an item that is put together later
+            whole = f.compare("eq", word["splits"], 1)
+            out = f.op(f"select i1 {whole}, ptr {f.at(memory, slot['out'], oo)}, ptr {f.at('float', slot['out'], f.mul(n, kept))}")
+            k, v = (f.at(memory, slot[name], f.add(offset, f.mul(k0, word[f"rs{name}"]))) for name, offset in (("k", ok), ("v", ov)))
+            pointers = [f.at(memory, slot["q"], oq), k, v, out]
+            pointers.append(f.at(mask_memory(mask), slot["mask"], f.add(om, f.mul(k0, word["csm"]))) if mask else "null")
+            values = ", ".join(f"i64 {word[name]}" for name in ARGUMENTS)
+            f.do(f"call void @item({', '.join(f'ptr {p}' for p in pointers)}, i64 {f.sub(1, k0)}, i64 {keys}, {values}, {', '.join(f'ptr {p}' for p in parts)}, float {scale})")
         f.do(f"call void @free(ptr {scratch})")
     return f
+
+
+def merge_module(kind: Kind, attributes: str) -> str:
+    """out from the parts of each batch entry's keys: the same descriptor words; slots: out and the parts [entries, splits, rows * (2 + wide_values)]."""
+    memory, half = TYPES[kind.a][0], kind.tile.half
+    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", attributes, linkage="dso_local")
+    word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
+    out, parts = (f.load("ptr", f.at("ptr", "%slots", n)) for n in range(2))
+    rows, splits, factor = f.mul(word["heads"], word["length"]), word["splits"], number(LOG2_E)
+    size = f.mul(rows, f.add(word["wide_values"], 2))
+    with f.loop(0, f.div(word["items"], splits)) as entry:
+        offset = batch_offsets(f, entry, BATCH, word["batch_dims"], 5)[3]
+        first = f.at("float", parts, f.mul(f.mul(entry, splits), size))
+        with f.loop(0, rows) as i:
+            at = lambda n, place: f.at("float", first, f.add(f.mul(n, size), place))
+            top, total = f.variable("float", MINUS_INFINITY), f.variable("float", "0.0")
+            with f.loop(0, splits) as n:
+                f.store("float", greater(f, f.load("float", at(n, f.add(rows, i))), f.load("float", top), 1), top)
+            blind = f.op(f"fcmp oeq float {f.load('float', top)}, {MINUS_INFINITY}")
+            base = f.op(f"select i1 {blind}, float 0.0, float {f.load('float', top)}")
+            with f.loop(0, splits) as n:  # a part's maximum makes room for its weight
+                place = at(n, f.add(rows, i))
+                weight = exp2(f, f.op(f"fsub float {f.load('float', place)}, {base}"), factor, 1, kind.tile.fused)
+                f.store("float", weight, place)
+                f.store("float", f.fma("float", 1, weight, f.load("float", at(n, i)), f.load("float", total), kind.tile.fused), total)
+            nothing = f.op(f"fcmp oeq float {f.load('float', total)}, 0.0")
+            inverse = f.op(f"fdiv float 1.0, {f.op(f'select i1 {nothing}, float 1.0, float ' + f.load('float', total))}")
+            row = f.at(memory, out, f.add(offset, f.add(f.mul(f.div(i, word["length"]), word["hso"]), f.mul(f.rem(i, word["length"]), word["rso"]))))
+            with f.loop(0, word["value_width"]) as e:
+                value = f.variable("float", "0.0")
+                with f.loop(0, splits) as n:
+                    o = f.load("float", at(n, f.add(f.mul(rows, 2), f.add(f.mul(i, word["wide_values"]), e))))
+                    f.store("float", f.fma("float", 1, f.load("float", at(n, f.add(rows, i))), o, f.load("float", value), kind.tile.fused), value)
+                result = f.encode(kind.a, f.times("float", 1, f.load("float", value), inverse), 1, half)
+                f.store(memory, result, f.at(memory, row, f.mul(e, word["cso"])))
+    return module(f)

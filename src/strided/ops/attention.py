@@ -133,7 +133,11 @@ def _fused(query, key, value, mask, is_causal, scale, keep):
     if spec is None:
         return None, None
     slots = (query.ptr, key.ptr, value.ptr) if mask is None else (query.ptr, key.ptr, value.ptr, mask.ptr)
-    if few or desc is None:
+    if few is not None or desc is None:
+        if desc is not None and few[0] is not None:  # parts of the keys, then those together
+            parts = new_storage(few[1])
+            launch(desc, parts.data, *slots, scale)
+            return run_plan(few[0], spec, parts.data), None
         return run_plan(desc, spec, *slots, scale), None
     statistics = empty((2, *spec.shape[:-1]), query.dtype.compute, query.device) if keep else None
     return run_plan(desc, spec, *slots, 0 if statistics is None else statistics.ptr, scale), statistics
@@ -163,16 +167,16 @@ def _like(spec, shape) -> Layout:
 
 
 def _fused_plan(query, key, value, mask, is_causal):
-    """(descriptor, result's spec, whether it is that of few rows); (None, None, …) where the kernel does not apply."""
+    """(descriptor, result's spec, for few rows what `build_attention_few` says of parts); (None, None, None) where the kernel does not apply."""
     dtype, rows, keys = query.dtype, query.shape[-2], key.shape[-2]
     few = _few_apply(query, key, value, mask)
     if not few and not _kernel_applies(query, key, mask):
-        return None, None, few
+        return None, None, None
     batch = _batch_shape(query, key, value, mask)
     layout = _like(query, (*batch, rows, value.shape[-1]))  # as PyTorch's, so that joining the heads again needs no copy
     spec = Spec.of(layout, dtype, query.device)
     if query.is_meta:
-        return None, spec, few
+        return None, spec, None
     expand = lambda s, *last: (s.dtype, s.layout.expand((*batch, *last)))
     operands = expand(query, rows, query.shape[-1]), expand(key, keys, key.shape[-1]), expand(value, keys, value.shape[-1])
     masked = None if mask is None else expand(mask, rows, keys)
@@ -183,8 +187,9 @@ def _fused_plan(query, key, value, mask, is_causal):
         by_key = lambda pair: (pair[0], pair[1].select(pair[1].ndim - 3, 0)[0]) if share else pair
         q, k, v = operands
         few_operands = by_head((dtype, layout)), by_head(q), by_key(k), by_key(v), by_head(masked)
-        return fused.build_attention_few(*few_operands, causal=is_causal, result_bytes=spec.nbytes), spec, few
-    return fused.build_attention((dtype, layout), *operands, masked, causal=is_causal, result_bytes=spec.nbytes), spec, few
+        desc, *parts = fused.build_attention_few(*few_operands, causal=is_causal, result_bytes=spec.nbytes)
+        return desc, spec, parts
+    return fused.build_attention((dtype, layout), *operands, masked, causal=is_causal, result_bytes=spec.nbytes), spec, None
 
 
 # ---- the operator ---------------------------------------------------------------------------------------------------------
