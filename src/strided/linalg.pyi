@@ -38,7 +38,7 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> _linal
     r"""(LD, pivots, info) of symmetric A = L D Lᵀ (or Hermitian A = L D Lᴴ) [*, n, n], of which the lower triangle is read."""
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None) -> Tensor:
     r"""X with AX = B, [*, n, k], from A's `ldl_factor`."""
-def lstsq(A, B, rcond=None, *, driver=None) -> _linalg_lstsq:
+def lstsq(A, B, rcond=None, *, driver=None, out=None) -> _linalg_lstsq:
     r"""(solution, residuals, rank, singular_values): X that makes ‖AX - B‖ least, for A [*, m, n] and B [*, m, k] or [*, m]."""
 def lu(A, *, pivot=True, out=None) -> _linalg_lu:
     r"""(P, L, U) with A = P L U: [*, m, n] -> permutation [*, m, m], lower triangle with ones [*, m, k], upper triangle [*, k, n], k = min(m, n)."""

@@ -297,7 +297,10 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
 
 @operator("resize_", function=False)
 def resize_(input, *sizes, size=None, memory_format=None):
-    """This tensor with another shape, row-major from its start; elements are kept as far as they go, new ones are undefined."""
+    """This tensor with another shape, row-major from its start; elements are kept as far as they go, new ones are undefined.
+
+    A tensor that outgrows its memory takes new memory: other windows of the old one stay as they are (PyTorch's move along).
+    """
     sizes = integers("resize_", "size", sizes if size is None else (size,))
     if input._tracked:
         raise RuntimeError("cannot resize variables that require grad")
