@@ -307,6 +307,13 @@ class _Text:
                     sum_ = f.fma("float", lanes, of_x, self.spread(f, f.at("float", "%addends", f.mul(row, "%ld")), v), sum_, True)
                 f.store(wide, sum_, total, 64)
 
+        def far(v):
+            """From a vector of a row to what is fetched now: behind the row's end go on with the rows that come next."""
+            ends = f.compare("sge", f.add(f.mul(v, w), AHEAD), f.mul("%whole", w))
+            return f.add(f.op(f"select i1 {ends}, i64 {beyond}, i64 0"), AHEAD)
+
+        beyond = f.mul("%next", ROWS - 1)
+
         def block(first, many):
             totals = [f.variable(wide, "zeroinitializer", 64) for _ in range(many)]
             rows = [f.add(first, r) for r in range(many)]
@@ -315,7 +322,7 @@ class _Text:
                 start = f.at("i8", "%w", f.mul(row, "%next"))
                 if not self.gaps:
                     here = f.at("i8", start, f.mul(v, w))
-                    f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', here, AHEAD)}", "i32 0", "i32 3", "i32 1")
+                    f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', here, far(v))}", "i32 0", "i32 3", "i32 1")
                     return f.load(f"<{w} x i8>", here, 1)
                 size = min(self.piece, w)
                 pieces = [f.load(f"<{size} x i8>", self.code(f, start, f.add(f.mul(v, w), p * size)), 1) for p in range(w // size)]
