@@ -63,9 +63,12 @@ def dot(kind: Kind, attributes: str) -> Function:
         plain_b = lambda p: f.load(vector(memory, w), p, SIZES[memory])
         plain_x = lambda p: f.load(wide, p, SIZES[acc])
         whole = f.mul(f.div("%k", step), step)
+        beyond = f.mul("%ld", columns - 1)
         with f.loop(0, whole, step) as k:
-            for base in base_b:  # the hardware foresees a stream only to the end of its page
-                here = f.at(memory, base, k)
+            ends = f.compare("sge", f.add(k, AHEAD // SIZES[memory]), "%k")
+            jump = f.op(f"select i1 {ends}, i64 {beyond}, i64 0")
+            for base in base_b:  # the hardware foresees a stream only to the end of its page; behind a row's end go on with the rows that come next
+                here = f.at(memory, base, f.add(k, jump))
                 for line in range(0, max(step * SIZES[memory], 64), 64):
                     f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', here, AHEAD + line)}", "i32 0", "i32 3", "i32 1")
             for chain in range(chains):
