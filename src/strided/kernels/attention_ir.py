@@ -7,7 +7,6 @@ values is packed once for all panels of an item; a panel's scores of a block sta
 from __future__ import annotations
 
 from .attention_text import LOG2_E, MINUS_INFINITY, exp2, greater, mask_memory, mask_value, number, pack_left, pack_right, product, product_functions, turn
-from .attention_text import pack_rows as pack_rows  # convolutions pack with it, too
 from .gemm_ir import batch_offsets
 from .gemm_pack import Kind, transposed
 from .gemm_text import SIZES, TYPES, Function, module, vector
