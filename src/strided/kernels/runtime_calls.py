@@ -6,7 +6,7 @@ from __future__ import annotations
 
 LAUNCHER = r"""
 ; an int that is no i64: the address of a meta tensor or of packed elements (tensor.META_ADDRESS and PACKED_ADDRESS, out of range so that no kernel can
-; ever be given one), or a number too large
+; ever be given one); a number that is only too large keeps Python's own OverflowError
 define internal void @slot_fault(ptr %a) noinline {
   %tp = getelementptr i8, ptr %a, i64 8
   %t = load ptr, ptr %tp
@@ -15,13 +15,15 @@ define internal void @slot_fault(ptr %a) noinline {
   %other = icmp eq i64 %int, 0
   br i1 %other, label %keep, label %look
 look:
-  call void @PyErr_Clear()
   %u = call i64 @PyLong_AsUnsignedLongLongMask(ptr %a)
   %top = lshr i64 %u, 56
   %meta = icmp eq i64 %top, 192
   %packed = icmp eq i64 %top, 160
-  %other_text = select i1 %meta, ptr @s_meta, ptr @s_wide
-  %text = select i1 %packed, ptr @s_packed, ptr %other_text
+  %address = or i1 %meta, %packed
+  br i1 %address, label %tell, label %keep
+tell:
+  call void @PyErr_Clear()
+  %text = select i1 %packed, ptr @s_packed, ptr @s_meta
   %where = select i1 %packed, ptr @g_packed_error, ptr @g_runtime_error
   %e = load ptr, ptr %where
   call void @PyErr_SetString(ptr %e, ptr %text)

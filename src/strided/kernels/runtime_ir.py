@@ -20,7 +20,6 @@ _TEXTS = {
     "s_slots": "this kernel takes %lld operands, but %lld were given",
     "s_args": "this function takes %lld arguments",
     "s_meta": "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!",
-    "s_wide": "value cannot be converted to type int64_t without overflow",
     "s_packed": "elements stored several a byte cannot be computed with in place: convert them first, as in x.to(torch.float32)",
     "s_nodata": "Cannot access data pointer of Tensor that doesn't have storage: a meta tensor has a shape and no data",
 }
