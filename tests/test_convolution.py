@@ -255,6 +255,26 @@ def test_maxima_of_windows(arguments, dtype):
     assert torch.equal(g, torch.zeros_like(leaf).scatter_add(1, where, torch.ones_like(out)))
 
 
+def test_places_are_counted_over_all_elements():
+    """Also those that windows of one element step over, in a row and from row to row."""
+    x = torch.arange(2 * 3 * 5 * 7.0).reshape(2, 3, 5, 7).requires_grad_()
+    for kernel, stride in ((1, 2), ((1, 2), (3, 1)), ((2, 1), (1, 3))):
+        out, places = F.max_pool2d(x, kernel, stride, return_indices=True)
+        first = torch.arange(6).reshape(2, 3, 1, 1) * 35
+        assert torch.equal(out, (places + first).float())  # every element is its own place
+        (g,) = torch.autograd.grad(out.sum(), x)
+        assert torch.equal(g.flatten().nonzero().flatten(), (places + first).flatten().unique())
+
+
+def test_windows_of_nothing_but_padding():
+    """They give minus infinity and no gradient: the place that PyTorch tells for them lies outside the plane."""
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x = torch.ones(1, 4, 1, 4, dtype=dtype).requires_grad_()
+        out, places = F.max_pool2d(x, 2, (3, 2), (1, 0), (2, 1), return_indices=True)
+        assert out.tolist() == [[[[float("-inf")] * 2]] * 4] and places.tolist() == [[[[4, 6]]] * 4]
+        assert torch.autograd.grad(out.sum(), x)[0].tolist() == [[[[0.0] * 4]] * 4]
+
+
 def test_an_average_pool_is_a_sum_of_neighbours():
     x = whole_numbers(2, 3, 7, 9).double().requires_grad_()
     out = F.avg_pool2d(x, 3, 2, 1)

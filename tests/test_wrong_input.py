@@ -41,6 +41,7 @@ CASES = [
     ('F.max_pool2d(c, 2, 2, 2)', RuntimeError, 'pad should be at most half of effective kernel size, but got pad=2, kernel_size=2 and dilation=1'),
     ('F.max_pool2d(c, 9)', RuntimeError, 'Given input size: (1x4x4). Calculated output size: (1x0x0). Output size is too small'),
     ('F.max_pool1d(l.zeros(2, 4), 7)', RuntimeError, 'max_pool1d() Invalid computed output size: 0'),
+    ('F.avg_pool3d(l.zeros(1, 2, 2, 2), 4, padding=2)', RuntimeError, 'input image (T: 2 H: 2 W: 2) smaller than kernel size (kT: 4 kH: 4 kW: 4)'),
     ('F.avg_pool3d(l.zeros(1, 2, 2, 2), 5)', RuntimeError, 'input image (T: 2 H: 2 W: 2) smaller than kernel size (kT: 5 kH: 5 kW: 5)'),
     ('F.avg_pool1d(l.zeros(3), 2)', RuntimeError, "Expected 2 to 3 dimensions, but got 1-dimensional tensor for argument #1 'self' (while checking arguments for avg_pool1d)"),
     ('F.max_pool2d(l.zeros(1, 0, 4), 2)', RuntimeError, 'Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:[1, 0, 4]'),

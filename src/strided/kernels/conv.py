@@ -34,9 +34,6 @@ def build_conv(dtype, out, x, weight, stride, before, dilation, groups: int, bia
 
 # ---- direct -----------------------------------------------------------------------------------------------------------------------
 
-BAND_BYTES = 512 << 10  # of an input band: a quarter of a usual second-level cache, so that weights and sums find room as well
-BAND_POSITIONS = 1024  # of the result, garbage between rows included: the sums of a panel of features stay in the first two levels
-
 
 def direct_tile(accumulator: str) -> Tile:
     """Features × vectors of positions that stay in registers: loads of positions may straddle cache lines, so there are three of them for eight broadcasts."""
@@ -47,16 +44,16 @@ def direct_tile(accumulator: str) -> Tile:
 
 
 class _Geometry:
-    """Sizes of a convolution in three spatial dimensions, and how large bands of it are."""
+    """Sizes of a convolution in three spatial dimensions, and how large bands of it are. skip: elements that no window reads count as not there."""
 
-    def __init__(self, x, kernel, places, stride, before, dilation, channels: int):
+    def __init__(self, x, kernel, places, stride, before, dilation, channels: int, skip: bool = True):
         missing = 3 - len(stride)
         self.kernel, self.places = [1] * missing + list(kernel), [1] * missing + list(places)
         self.stride, self.dilation = [1] * missing + list(stride), [1] * missing + list(dilation)
         self.before, self.sizes = [0] * missing + list(before), [1] * missing + list(x.shape[2:])
         self.steps = [0] * missing + list(x.strides[2:])
         for d in range(3):  # windows of one element skip what lies between them
-            if self.kernel[d] == 1 and self.before[d] == 0 and self.stride[d] > 1:
+            if skip and self.kernel[d] == 1 and self.before[d] == 0 and self.stride[d] > 1:
                 self.sizes[d], self.steps[d], self.stride[d] = -(-self.sizes[d] // self.stride[d]), self.steps[d] * self.stride[d], 1
         self.planes = channels * self.kernel[0] * self.stride[1] * self.stride[2]
 

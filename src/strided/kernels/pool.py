@@ -25,7 +25,7 @@ def build_maximum(dtype, x, kernel, places, stride, before, dilation, indices: b
     kind = Kind(dtype.name, dtype.name, acc, acc, "", direct_tile(TYPES[dtype.name][1]))
     t, size = kind.tile, SIZES[kind.acc]
     address = jit.compile_kernel(("maximum of windows", repr(kind), indices), lambda: maximum_module(kind, dtype.name, indices, jit.host().attributes))
-    g = _Geometry(x, kernel, places, stride, before, dilation, 1)
+    g = _Geometry(x, kernel, places, stride, before, dilation, 1, skip=not indices)  # places are counted over all elements
     rows, columns = g.split(size, t)
     tall, pitch, plane = g.band(rows, columns)
     flat = _round_up(g.positions(rows, columns), t.width)

@@ -109,7 +109,7 @@ def kernel(kind: Kind, dtype: str, places: bool, attributes: str) -> Function:
 
 
 def scatter_module(memory: str, attributes: str) -> str:
-    """Planes of zeros, to which each element of the gradient is added at its place. Words: planes, elements of a plane, elements of its gradient."""
+    """Planes of zeros, to which each element of the gradient is added at its place, if it lies in the plane. Words: planes, elements of a plane, elements of its gradient."""
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", attributes, linkage="dso_local")
     planes, size, count = (f.load("i64", f.at("i64", "%desc", FIRST + i)) for i in range(3))
     out, g, index = (f.load("ptr", f.at("ptr", "%slots", n)) for n in range(3))
@@ -119,6 +119,8 @@ def scatter_module(memory: str, attributes: str) -> str:
         with f.loop(0, size) as i:
             f.store(memory, "0.0", f.at(memory, target, i))
         with f.loop(0, count) as i:
-            place = f.at(memory, target, f.load("i64", f.at("i64", index, f.add(first, i))))
-            f.store(memory, f.plus(memory, 1, f.load(memory, place), f.load(memory, f.at(memory, g, f.add(first, i)))), place)
+            number = f.load("i64", f.at("i64", index, f.add(first, i)))
+            with f.when(f.compare("ult", number, size)):  # a window of nothing but padding has no place
+                place = f.at(memory, target, number)
+                f.store(memory, f.plus(memory, 1, f.load(memory, place), f.load(memory, f.at(memory, g, f.add(first, i)))), place)
     return module(f)

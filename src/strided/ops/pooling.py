@@ -55,8 +55,10 @@ def _put_back(node, g):
     shape = node.shape
     n = len(shape) - 2
     if tracking(g) or g.dtype.itemsize < 4 or g.is_meta:
-        zeros = TABLE["new_zeros"].call(g, (*shape[:2], math.prod(shape[2:])))
-        return (TABLE["scatter_add"].call(zeros, -1, index.flatten(-n), g.flatten(-n)).reshape(shape),)
+        size = math.prod(shape[2:])
+        index, g = index.flatten(-n), g.flatten(-n)  # [N, C, O]
+        g = TABLE["masked_fill"].call(g, index >= size, 0)  # a window of nothing but padding has no place
+        return (TABLE["scatter_add"].call(TABLE["new_zeros"].call(g, (*shape[:2], size)), -1, index.clamp(max=size - 1), g).reshape(shape),)
     g = plain(g).contiguous()
     spec = Spec.of(Layout.contiguous(shape), g.dtype, g.device)
     planes = max(shape[0] * shape[1], 1)
