@@ -24,10 +24,6 @@ HERE = __name__.rpartition(".")[0]
 
 # Where a torch module's work is done under another name here; what lies under it moves along. All others keep their path.
 RENAMED = {
-    "utils.data": "data",
-    "utils.data.dataloader": "data.loader",
-    "utils.data.distributed": "data.sampler",
-    "utils.data._utils.collate": "data.collate",
     "utils.data._utils.worker": "data.worker",
     "optim.adamw": "optim.adam",
     "optim.adadelta": "optim.adaptive",
