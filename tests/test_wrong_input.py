@@ -90,6 +90,21 @@ CASES = [
     ('l.tensor(1.)[:]', IndexError, 'slice() cannot be applied to a 0-dim tensor.'),
     ('l.zeros(0, 3)[i]', IndexError, 'index is out of bounds for dimension with size 0'),
     ('x[[0], [0, 1], [0]]', IndexError, 'too many indices for tensor of dimension 2'),
+    ("F.layer_norm(x, (3,), d, d)", RuntimeError, 'mixed dtype (CPU): expect parameter to have scalar type of Float'),
+    ("F.layer_norm(x, (3,), x[0], d)", RuntimeError, 'expected scalar type Float but found Double'),
+    ("F.layer_norm(x.double(), (3,), x[0])", RuntimeError, 'mixed dtype (CPU): all inputs must share same datatype.'),
+    ("F.layer_norm(x.bfloat16(), (3,), d.half())", RuntimeError, 'mixed dtype (CPU): expect parameter to have scalar type of Float'),
+    ("F.batch_norm(x, None, None, d, d, training=True)", RuntimeError, 'mixed dtype (CPU): expect parameter to have scalar type of Float'),
+    ("F.batch_norm(x, d, d, x[0], x[0])", RuntimeError, 'expected scalar type Float but found Double'),
+    ("F.batch_norm(i, d, d)", NotImplementedError, '"batch_norm" not implemented for \'Long\''),
+    ("F.group_norm(x, 1, d, d)", RuntimeError, 'mixed dtype (CPU): expect parameter to have scalar type of Float'),
+    ("F.group_norm(x.half(), 1, d.bfloat16())", RuntimeError, 'mixed dtype (CPU): expect parameter to have scalar type of Float'),
+    ("F.instance_norm(c, weight=d[:1])", RuntimeError, 'mixed dtype (CPU): expect parameter to have scalar type of Float'),
+    ("F.conv_transpose2d(c, c.double())", RuntimeError, 'Input type (torch.FloatTensor) and weight type (torch.DoubleTensor) should be the same or input should be a MKLDNN tensor and weight is a dense tensor'),
+    ("F.conv_transpose2d(c.double(), c)", RuntimeError, 'expected scalar type Double but found Float'),
+    ("F.bilinear(x, x, d.reshape(1, 1, 3))", RuntimeError, 'All tensors must have the same dtype, got input1: float, input2: float, weight: double'),
+    ("F.prelu(x, d[:1])", RuntimeError, 'prelu: Type promoting not supported. Got Float and Double'),
+    ("F.binary_cross_entropy(x / 6, x.double())", RuntimeError, 'Found dtype Double but expected Float'),
 ]
 
 
@@ -102,6 +117,7 @@ def operands():
         "m": l.tensor([[True, False, True], [False, True, False]]),
         "i": l.zeros(2, 3, dtype=l.int64),
         "c": l.zeros(1, 1, 4, 4),
+        "d": l.ones(3, dtype=l.float64),
     }
 
 
@@ -112,3 +128,12 @@ def test_wrong_input(operands, text, kind, line):
     assert type(caught.value) is kind
     assert str(caught.value).splitlines()[0].rstrip() == line
     assert operands["x"].tolist() == [[0, 1, 2], [3, 4, 5]]  # a call that fails writes nothing
+
+
+def test_parameters_of_float32_go_with_sixteen_bits():
+    one = l.ones(4)
+    for low in (l.bfloat16, l.float16):
+        x = l.randn(2, 4, 3, dtype=low)
+        for norm in (lambda x: F.batch_norm(x, one.clone(), one.clone(), one, one), lambda x: F.group_norm(x, 2, one, one), lambda x: F.layer_norm(x.mT, (4,), one, one)):
+            assert norm(x).dtype is low
+    assert F.rms_norm(x.mT, (4,), one).dtype is low and F.rms_norm(l.ones(2, 4), (4,), one.double()).dtype is l.float32  # the input's own, always

@@ -147,6 +147,23 @@ def expand_mismatch(shape, target, dim) -> RuntimeError:
     )
 
 
+def mixed_parameters(dtype, given) -> RuntimeError | None:
+    """A normalisation's parameters have other dtypes than its input (`given`: theirs, None where there is none). None: they do not, or all are float32 beside 16 bits."""
+    given = [d for d in given if d is not None]
+    other = next((d for d in given if d is not dtype), None)
+    if other is None or given[0] is dtype and not dtype.is_floating_point:  # an integer input: there is no kernel
+        return None
+    if given[0] is dtype:
+        sentence = f"expected scalar type {dtype.scalar_name} but found {other.scalar_name}"
+    elif any(d.name != "float32" for d in given):
+        sentence = "mixed dtype (CPU): expect parameter to have scalar type of Float"
+    elif dtype.name not in ("float16", "bfloat16"):
+        sentence = "mixed dtype (CPU): all inputs must share same datatype."
+    else:
+        return None
+    return RuntimeError(f"{sentence}\n  input: {dtype}, parameters: {', '.join(map(str, given))}\n  Convert one of them: module.to({dtype}); parameters of float32 go with an input of 16 bits.")
+
+
 def dtype_mismatch(a, b, names=("a", "b")) -> RuntimeError:
     """Two operands of a matrix product have different dtypes."""
     wider = a if a.bits >= b.bits and a.is_floating_point or not b.is_floating_point else b

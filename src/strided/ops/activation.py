@@ -130,4 +130,6 @@ def prelu(input, weight):
         weight = TABLE["view"].call(weight, [1, -1, *[1] * (input.ndim - 2)])  # [1, C, 1, …]
     elif weight.ndim:
         weight = TABLE["view"].call(weight, [1] * input.ndim)
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}\n  Convert one of them: weight.to({input.dtype}).")
     return _prelu(input, weight)

@@ -5,7 +5,7 @@ Cross entropy is in loss.py.
 """
 from __future__ import annotations
 
-from .. import dtypes
+from .. import dtypes, errors
 from ..autograd import backward, record, tracking
 from ..dispatch import PlanCache
 from ..kernels import expr as E
@@ -169,6 +169,10 @@ def _check_norm(name, x, normalized_shape, *affine):
     if x.ndim < len(shape) or tuple(x.shape[x.ndim - len(shape) :]) != shape:
         stars = "".join(f", {n}" for n in shape)
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{stars}], but got input of size{list(x.shape)}")
+    if name != "rms_norm" and any(t is not None and t.dtype is not x.dtype for _, t in affine):
+        problem = errors.mixed_parameters(x.dtype, [None if t is None else t.dtype for _, t in affine])
+        if problem is not None:
+            raise problem
     if not (x.dtype.is_floating_point or x.dtype.is_complex and name == "rms_norm"):
         raise NotImplementedError(f'"{name}" not implemented for \'{x.dtype.scalar_name}\'')
     return tuple(range(x.ndim - len(shape), x.ndim))
@@ -297,11 +301,10 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if input.dtype.is_complex:  # the square is that of the complex number, as in PyTorch
         out = input * TABLE["rsqrt"].call(TABLE["mean"].call(input * input, dims, True) + given)
         return out if weight is None else out * weight
-    common = input.dtype if weight is None else dtypes.promote(input.dtype, weight.dtype)
     if not recorded:
         known = key if eps is None or type(eps) is float else None
-        return _norm_alone(known, _rms_norm_alone if weight is None else _rms_norm_w_alone, operands, given, dims, common)
-    out, r = (_rms_norm if weight is None else _rms_norm_w)((*operands, given), dims, (common, input.dtype.compute), True)
+        return _norm_alone(known, _rms_norm_alone if weight is None else _rms_norm_w_alone, operands, given, dims, input.dtype)
+    out, r = (_rms_norm if weight is None else _rms_norm_w)((*operands, given), dims, (input.dtype, input.dtype.compute), True)
     record(FusedRmsNormBackward0, (input, weight), out, (input, weight, r), dims=dims, eps=given)
     return out
 

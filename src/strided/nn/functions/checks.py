@@ -4,7 +4,7 @@ Only shapes and numbers are looked at, before any work. The arithmetic of output
 """
 from __future__ import annotations
 
-from ...errors import c_name
+from ...errors import c_name, type_name
 
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 _AXES = ("T", "H", "W")
@@ -110,14 +110,22 @@ def adaptive(kind, n, x, output_size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {[*shape[:-n], *([1] if n == 1 else []), *sizes]}")
 
 
+def one_dtype(x, weight, bias, transposed=False):
+    """Of a convolution's operands. PyTorch words it differently for a transposed one."""
+    if bias is not None and bias.dtype is not x.dtype:
+        raise RuntimeError(f"Input type ({c_name(x.dtype)}) and bias type ({c_name(bias.dtype)}) should be the same\n  Convert one of them: bias.to({x.dtype}).")
+    if transposed and weight.dtype is not x.dtype and (x.dtype.name in ("float32", "bfloat16") or x.dtype.is_complex):
+        library = "" if x.dtype.is_complex else " or input should be a MKLDNN tensor and weight is a dense tensor"
+        raise RuntimeError(f"Input type ({type_name(x.dtype)}) and weight type ({type_name(weight.dtype)}) should be the same{library}\n  Convert one of them: weight.to({x.dtype}).")
+    if weight.dtype is not x.dtype:
+        raise RuntimeError(f"expected scalar type {x.dtype.scalar_name} but found {weight.dtype.scalar_name}\n  Input and weight need one dtype: weight.to({x.dtype}).")
+
+
 def convolution(n, x, weight, bias, stride, padding, dilation, groups):
     """A convolution over the last n dimensions of x, its steps given by tuples; `padding` may be a word."""
     shape = list(x.shape) if x.dim() == n + 2 else [1, *x.shape]
     weights = list(weight.shape)
-    if bias is not None and bias.dtype is not x.dtype:
-        raise RuntimeError(f"Input type ({c_name(x.dtype)}) and bias type ({c_name(bias.dtype)}) should be the same\n  Convert one of them: bias.to({x.dtype}).")
-    if weight.dtype is not x.dtype:
-        raise RuntimeError(f"expected scalar type {x.dtype.scalar_name} but found {weight.dtype.scalar_name}\n  Input and weight need one dtype: weight.to({x.dtype}).")
+    one_dtype(x, weight, bias)
     if not isinstance(padding, str) and min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
     if min(stride) <= 0:

@@ -99,6 +99,7 @@ def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, gro
             f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have "
             f"{weight.size(0)} channels, but got {x.size(1)} channels instead"
         )
+    checks.one_dtype(x, weight, bias, True)
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
         raise RuntimeError(
             "output padding must be smaller than either stride or dilation, but got "

@@ -1,7 +1,7 @@
 """Normalisation: batch, group, instance and local response. Layer and RMS norm are row operators (ops/)."""
 import math
 
-from ... import ops
+from ... import errors, ops
 from ...autograd import backward, record, tracking
 from ...autograd.modes import no_grad
 from ...kernels import expr as E
@@ -21,6 +21,19 @@ def _affine(x, weight, bias):
     if bias is not None:
         x = x + bias.reshape(-1, *ones)
     return x
+
+
+def _check_dtypes(input, *parameters):
+    if any(t is not None and t.dtype is not input.dtype for t in parameters):
+        problem = errors.mixed_parameters(input.dtype, [None if t is None else t.dtype for t in parameters])
+        if problem is not None:
+            raise problem
+
+
+def _check_batch(input, *parameters):
+    if not input.is_floating_point():
+        raise NotImplementedError(f'"batch_norm" not implemented for \'{input.dtype.scalar_name}\'\n  Convert to float32 first.')
+    _check_dtypes(input, *parameters)
 
 
 def _verify_batch_size(size):
@@ -87,6 +100,7 @@ def batch_norm(
         return over_batch(input, running_mean, running_var, weight, bias, momentum, float(eps))[0]
     if running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    _check_batch(input, weight, bias, running_mean, running_var)
     return _by_running(input, running_mean, running_var, weight, bias, eps)
 
 
@@ -104,6 +118,7 @@ def over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
     for label, t in (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)):
         if t is not None and t.numel() != input.size(1):
             raise RuntimeError(f"{label} should contain {input.size(1)} elements not {t.numel()}")
+    _check_batch(input, weight, bias, running_mean, running_var)
     dims, channels = (0, *range(2, input.dim())), [1, -1, *[1] * (input.dim() - 2)]
     affine = [default if t is None else t.detach().reshape(channels) for t, default in ((weight, 1.0), (bias, 0.0))]
     statistic = input.dtype.compute
@@ -130,9 +145,11 @@ def _move(running, batch, momentum, factor=1.0):
 
 
 @entry(counts.normalized)
-@in_float32
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
-    """Normalises each of `num_groups` groups of channels of each sample; weight and bias are one a channel. input [N, C, ..]."""
+    """Normalises each of `num_groups` groups of channels of each sample; weight and bias are one a channel. input [N, C, ..].
+
+    Parameters have the input's dtype, or are float32 beside 16 bits; RuntimeError for others.
+    """
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     if input.size(1) % num_groups:
@@ -140,14 +157,20 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
+    if input.numel():
+        for label, t in (("weight", weight), ("bias", bias)):
+            if t is not None and tuple(t.shape) != (input.size(1),):
+                raise RuntimeError(f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} of shape {list(t.shape)} and input of shape {list(input.shape)}")
+        _check_dtypes(input, weight, bias)
+    return _group_norm(input, num_groups, weight, bias, eps)
+
+
+@in_float32
+def _group_norm(input, num_groups, weight, bias, eps):
     if input.numel() == 0:
         return _affine(input, weight, bias)
-    for label, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(t.shape) != (input.size(1),):
-            raise RuntimeError(f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} of shape {list(t.shape)} and input of shape {list(input.shape)}")
-    if not all(t is None or t.dtype == input.dtype for t in (weight, bias)):
-        rows = input.reshape(input.size(0), num_groups, -1)  # [N, G, C/G·S]
-        return _affine(ops.layer_norm(rows, rows.shape[-1:], eps=eps).reshape(input.shape), weight, bias)
+    if not input.is_floating_point():
+        raise NotImplementedError(f'"GroupNormKernelImpl" not implemented for \'{input.dtype.scalar_name}\'\n  Convert to float32 first.')
     rows = input.detach().reshape(input.size(0), num_groups, input.size(1) // num_groups, -1)  # [N, G, C/G, S]
     affine = [default if t is None else t.detach().reshape(1, num_groups, -1, 1) for t, default in ((weight, 1.0), (bias, 0.0))]
     out, mean, var = _batch_norm((rows, *affine, float(eps)), (2, 3), (input.dtype,) * 3, True)
