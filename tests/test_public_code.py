@@ -39,6 +39,9 @@ def test_lists_are_copied_measured_and_checked():
     assert [r.tolist() for r in torch._foreach_add(a, b, alpha=-1)] == [[-2, -3], [[2]]]
     torch._foreach_copy_(a, b)
     assert a[0].equal(b[0]) and a[0] is not b[0]
+    x, y = torch.ones(2), torch.full((2,), 2.0)
+    torch._foreach_add_([x, x, y], [y, y, x])  # one after the other where they meet
+    assert x.tolist() == [5, 5] and y.tolist() == [7, 7]
     torch._foreach_zero_(a)
     assert a[1].tolist() == [[0]]
     for call, message in (

@@ -4,7 +4,7 @@ Arguments beside the list are for all tensors, or lists with one for each. What 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import linalg, ops
@@ -47,7 +47,8 @@ def _apply(name: str, x: Any, *args: Any, **options: Any) -> Any:
     return getattr(ops, name)(x, *args, **options)
 
 
-def _results(name: str, self: Any, args: tuple, options: dict[str, Any]) -> list[Any]:
+def _results(name: str, self: Any, args: tuple, options: dict[str, Any]) -> Iterator[Tensor]:
+    """Each tensor's result, computed when it is asked for."""
     options = {"value" if key == "scalars" else key: value for key, value in options.items()}
     if name in ("addcmul", "addcdiv"):  # value: a number, one for each, or a tensor of them
         args = (*args, *(options.pop(key) for key in ("tensor1", "tensor2") if key in options))
@@ -59,7 +60,7 @@ def _results(name: str, self: Any, args: tuple, options: dict[str, Any]) -> list
         alpha = {"alpha": options.pop("alpha")} if "alpha" in options else {}
         args, options = (*args, *options.values()), alpha
     count = _checked((self, *args, *options.values()))
-    return [_apply(name, _of(self, i), *(_of(a, i) for a in args), **{key: _of(value, i) for key, value in options.items()}) for i in range(count)]
+    return (_apply(name, _of(self, i), *(_of(a, i) for a in args), **{key: _of(value, i) for key, value in options.items()}) for i in range(count))
 
 
 def _pair(name: str) -> tuple[Callable, Callable]:
@@ -67,7 +68,11 @@ def _pair(name: str) -> tuple[Callable, Callable]:
         return tuple(_results(name, self, args, options))
 
     def inplace(self: Any, *args: Any, **options: Any) -> Any:
-        for x, result in zip(self, _results(name, self, args, options)):
+        results = _results(name, self, args, options)
+        memories = [id(t.mem) for list_ in (self, *args, *options.values()) if isinstance(list_, (list, tuple)) for t in list_ if isinstance(t, Tensor)]
+        if len(set(memories)) == len(memories):  # nothing is read that is written before: all are computed, and checked, first
+            results = list(results)
+        for x, result in zip(self, results):
             if result.shape != x.shape:
                 raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}")
             x.copy_(result)

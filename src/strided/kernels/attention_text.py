@@ -7,7 +7,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from .gemm_ir import panels as height_panels
 from .gemm_pack import Kind, pack, transposed
 from .gemm_text import SIZES, TYPES, Function, mangled, vector
 
@@ -216,33 +215,6 @@ def product_functions(kind: Kind, dtypes, attributes: str) -> list[Function]:
     """What `pack_left`, `pack_right` and `product` call, for operands of these dtypes."""
     packs = [make for d in dict.fromkeys(dtypes) for make in (pack(kind, d, d, attributes), panels(kind, d, attributes))]
     return [*packs, multiply(kind, attributes), *(tile(kind, height, attributes) for height in kind.tile.heights)]
-
-
-def pack_rows(f: Function, kind: Kind, dtype: str, source, row_step, step, rows, k, target) -> None:
-    """Packs `rows` rows of length k as the panels of a left operand of gemm_ir.py's micro-kernels."""
-
-    def emit(height, i, here, panel):
-        where = f.at(TYPES[dtype][0], source, f.mul(i, row_step))
-        f.do(f"call void @pack_{dtype}(ptr {where}, i64 {row_step}, i64 {step}, i64 {here}, i64 {k}, ptr {panel}, i64 {height})")
-
-    height_panels(f, kind, rows, k, target, emit)
-
-
-def product_by_rows(f: Function, kind: Kind, rows, columns, k, left, right, target, ld, more, depth=None, held="%held") -> None:
-    """target [rows, columns] (+)= left @ right, packed; whole tiles are written, so target has room for a tile behind its last row.
-
-    depth: rows the panels of `right` have, where the product takes only the first k of them.
-    """
-    acc = kind.acc
-    with f.loop(0, columns, kind.tile.nr) as j:
-        panel_b = f.at(acc, right, f.mul(j, depth or k))
-
-        def emit(height, i, here, panel):
-            place = f.at(acc, target, f.add(f.mul(i, ld), j))
-            rest = f"i1 {more}, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
-            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {kind.tile.nr}, ptr {panel_b}, i64 0, ptr {held}, ptr {place}, i64 {ld}, {rest})")
-
-        height_panels(f, kind, rows, k, left, emit)
 
 
 def turn(kind: Kind, result: str, attributes: str) -> Function:

@@ -7,27 +7,12 @@ What is computed from bands is in conv_direct_ir.py and conv_weight_ir.py.
 """
 from __future__ import annotations
 
-from .gemm_ir import panels
 from .gemm_pack import Kind, masked_load, masked_store
-from .gemm_text import SIZES, TYPES, Function, vector
+from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, vector
 
 # What `band` takes: where the band's corner lies in the image (depth, row, column; may be outside), the image's sizes and steps in elements, and the band's sizes:
 # planes are `plane` elements apart and `filled` of them are written.
 ARGUMENTS = "channels depths between d0 h0 w0 size_d size_h size_w xc xd xh xw phases_h phases_w rows pitch filled plane".split()
-
-
-# Loops that are short, or of vectors already, are left as they are written: unrolling, unswitching and vectorising them takes the compiler longer than all the rest.
-AS_WRITTEN = " optsize"
-
-
-def pack_rows(f: Function, kind: Kind, source, step, rows, k, target) -> None:
-    """Packs `rows` rows of length k, `step` elements apart, as the panels of a left operand."""
-
-    def emit(height, i, here, panel):
-        where = f.at(TYPES[kind.a][0], source, f.mul(i, step))
-        f.do(f"call void @pack_{kind.a}(ptr {where}, i64 {step}, i64 1, i64 {here}, i64 {k}, ptr {panel}, i64 {height})")
-
-    panels(f, kind, rows, k, target, emit)
 
 
 def larger(f: Function, a, b):

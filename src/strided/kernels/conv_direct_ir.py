@@ -5,10 +5,10 @@ Serves every stride, dilation and number of groups; which convolutions come here
 """
 from __future__ import annotations
 
-from .conv_band import ARGUMENTS, AS_WRITTEN, band, offsets, pack_rows
-from .gemm_ir import panels
+from .conv_band import ARGUMENTS, band, offsets
+from .gemm_ir import pack_panels, panels
 from .gemm_pack import Kind, masked_load, masked_store, pack
-from .gemm_text import SIZES, TYPES, Function, module, vector
+from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, module, vector
 
 # Sizes; steps of input and result in elements; what a work item is (rows and columns of the result, features); the band; offsets of the scratch's parts in bytes.
 WORDS = (
@@ -126,7 +126,7 @@ def kernel(kind: Kind, dtype: str, attributes: str) -> Function:
             with f.loop(0, word["window"], CHAIN) as k0:
                 size = f.min(CHAIN, f.sub(word["window"], k0))
                 source = f.at(operand, weight, f.add(f.mul(first, word["window"]), k0))
-                pack_rows(f, kind, source, word["window"], features, size, f.at(acc, packed_at, f.mul(k0, f.add(word["some_features"], t.heights[0]))))
+                pack_panels(f, kind, source, word["window"], features, size, f.at(acc, packed_at, f.mul(k0, f.add(word["some_features"], t.heights[0]))))
             f.store("i64", first, packed)
         h0, w0 = f.mul(at_row, word["some_rows"]), f.mul(at_column, word["some_columns"])
         rows, columns = f.min(word["some_rows"], f.sub(word["o1"], h0)), f.min(word["some_columns"], f.sub(word["o2"], w0))

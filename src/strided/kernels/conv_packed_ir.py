@@ -5,11 +5,11 @@ window elements at a time, and meet all features. Larger maps, where packing cos
 """
 from __future__ import annotations
 
-from .conv_band import ARGUMENTS, AS_WRITTEN, band, offsets, pack_rows
+from .conv_band import ARGUMENTS, band, offsets
 from .conv_direct_ir import CHAIN, finish, tile, vector_counts
-from .gemm_ir import panels
+from .gemm_ir import pack_panels, panels
 from .gemm_pack import Kind, pack
-from .gemm_text import SIZES, TYPES, Function, module, vector
+from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, module, vector
 
 # As in conv_direct_ir.py; a work item is (group, some entries, some features), `entry` how far the bands of two entries are apart.
 WORDS = (
@@ -84,7 +84,7 @@ def kernel(kind: Kind, dtype: str, attributes: str) -> Function:
             with f.loop(0, word["window"], CHAIN) as k0:
                 size = f.min(CHAIN, f.sub(word["window"], k0))
                 source = f.at(operand, weight, f.add(f.mul(first, word["window"]), k0))
-                pack_rows(f, kind, source, word["window"], features, size, f.at(acc, packed_at, f.mul(k0, tall)))
+                pack_panels(f, kind, source, word["window"], features, size, f.at(acc, packed_at, f.mul(k0, tall)))
             f.store("i64", first, packed)
         with f.loop(0, entries) as i:
             source = f.at(operand, x, f.add(f.mul(f.add(e0, i), word["xb"]), f.mul(f.mul(group, word["channels"]), word["xc"])))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .conv_band import ARGUMENTS, AS_WRITTEN, band, offsets
+from .conv_band import ARGUMENTS, band, offsets
 from .gemm_pack import Kind, masked_load, masked_store
-from .gemm_text import SIZES, TYPES, Function, module, vector
+from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, module, vector
 
 # Sizes; steps of input and the result's gradient in elements; what a work item is (features, channels); bands; offsets of the scratch's parts in bytes.
 WORDS = (

@@ -304,6 +304,16 @@ def panels(f: Function, kind: Kind, m, k, packed, emit) -> None:
         pick(heights)
 
 
+def pack_panels(f: Function, kind: Kind, source, step, rows, k, target) -> None:
+    """Packs `rows` rows of length k, `step` elements apart, as the panels of a left operand."""
+
+    def emit(height, i, here, panel):
+        where = f.at(TYPES[kind.a][0], source, f.mul(i, step))
+        f.do(f"call void @pack_{kind.a}(ptr {where}, i64 {step}, i64 1, i64 {here}, i64 {k}, ptr {panel}, i64 {height})")
+
+    panels(f, kind, rows, k, target, emit)
+
+
 def batch_offsets(f: Function, index, first_word: int, dims, operands: int) -> list[str]:
     """Splits a batch index over the batch dimensions of the descriptor: the operands' offsets in elements."""
     left = f.variable("i64", index)

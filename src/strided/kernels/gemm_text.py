@@ -18,6 +18,8 @@ TYPES = {
     "float32_tf32": ("float", "float"), "float32_bf16": ("float", "float"),  # float32 in memory, rounded when it is read (precision.py)
 }  # fmt: skip
 DROPPED = {"float32_tf32": 13, "float32_bf16": 16}  # bits of float32's mantissa that are rounded away
+# Loops that are short, or of vectors already, are left as they are written: unrolling, unswitching and vectorising them takes the compiler longer than all the rest.
+AS_WRITTEN = " optsize"
 SIZES = {"float": 4, "double": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
 SUFFIX = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
 

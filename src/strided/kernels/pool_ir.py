@@ -4,9 +4,9 @@ Also the gradient, which puts each element where its maximum was found. What is 
 """
 from __future__ import annotations
 
-from .conv_band import ARGUMENTS, AS_WRITTEN, band, offsets
+from .conv_band import ARGUMENTS, band, offsets
 from .gemm_pack import Kind
-from .gemm_text import SIZES, TYPES, Function, module, vector
+from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, module, vector
 
 # Sizes; the input's steps in elements; the result's rows and columns a band serves; the band; offsets of the scratch's parts in bytes.
 WORDS = (

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import expr as E
-from .conv_band import AS_WRITTEN, pack_rows
-from .gemm_ir import micro, panels
+from .gemm_ir import micro, pack_panels, panels
 from .gemm_pack import Kind, pack
-from .gemm_text import Function, module
+from .gemm_text import AS_WRITTEN, Function, module
 from .loops import Body
 from .lower import Lowering, Value
 
@@ -106,7 +105,7 @@ def forward_kernel(kind: Kind, names: Sequence[str], attributes: str) -> Functio
             name: f.op(f"select i1 {begun}, ptr {f.at(acc, slot[all_], f.mul(before, state))}, ptr {slot[first]}")
             for name, all_, first in (("h_before", "out", "h0"), ("c_before", "cells", "c0"))
         }
-        pack_rows(f, kind, f.at(acc, previous["h_before"], f.mul(begin, hidden)), hidden, rows, hidden, left)
+        pack_panels(f, kind, f.at(acc, previous["h_before"], f.mul(begin, hidden)), hidden, rows, hidden, left)
         product(f, kind, rows, word["ld"], hidden, left, right, sums, held)
         with f.loop(0, rows) as i:
             row = f.add(begin, i)
@@ -157,7 +156,7 @@ def backward_kernel(kind: Kind, names: Sequence[str], attributes: str) -> Functi
             }  # fmt: skip
             f.do(f"call void @cell(i64 {hidden}, {', '.join(f'ptr {where[name]}' for name in names)})")
         source = f.at(acc, slot["d_p"], f.mul(f.add(f.mul(t, word["rows"]), begin), width))
-        pack_rows(f, kind, source, width, rows, width, left)
+        pack_panels(f, kind, source, width, rows, width, left)
         product(f, kind, rows, word["ld"], width, left, right, sums, held)
     with f.loop(0, rows) as i, f.loop(0, hidden) as j:
         value = f.plus(acc, 1, f.load(acc, f.at(acc, behind(i), j)), f.load(acc, f.at(acc, kept, f.add(f.mul(i, hidden), j))))

@@ -186,7 +186,8 @@ publish:
   %asleep = icmp sgt i64 %sl, 0
   br i1 %asleep, label %wake, label %own
 wake:
-  call void @make_way(i64 %need)
+  %hired_now = load i64, ptr @p_workers              ; fewer than needed where no more could be hired
+  call void @make_way(i64 %hired_now)
   call i32 @pthread_mutex_lock(ptr @p_mutex)
   call i32 @pthread_cond_broadcast(ptr @p_cond)
   call i32 @pthread_mutex_unlock(ptr @p_mutex)
