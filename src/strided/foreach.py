@@ -4,7 +4,7 @@ Arguments beside the list are for all tensors, or lists with one for each. What 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from . import linalg, ops
@@ -68,7 +68,7 @@ def _pair(name: str) -> tuple[Callable, Callable]:
         return tuple(_results(name, self, args, options))
 
     def inplace(self: Any, *args: Any, **options: Any) -> Any:
-        results = _results(name, self, args, options)
+        results: Iterable[Tensor] = _results(name, self, args, options)
         memories = [id(t.mem) for list_ in (self, *args, *options.values()) if isinstance(list_, (list, tuple)) for t in list_ if isinstance(t, Tensor)]
         if len(set(memories)) == len(memories):  # nothing is read that is written before: all are computed, and checked, first
             results = list(results)

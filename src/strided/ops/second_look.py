@@ -26,7 +26,8 @@ def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, e
         if isinstance(error, PackedOperand):
             return dispatch.call_unpacked(fn, args, kwargs, error)
         told = str(error)
-        says = isinstance(error, TypeError) and ("argument '" in told or "invalid combination" in told)  # which argument is wrong, and how
+        # Whether the error names what is wrong itself.
+        says = told.startswith(("can't assign", "Overflow when", "value cannot be converted")) or isinstance(error, TypeError) and ("argument '" in told or "invalid combination" in told)
         if not says and (wrong := wrong_argument(entry.name, fn, args, kwargs)) is not None:
             raise wrong from None
         if isinstance(error, NotImplementedError):
