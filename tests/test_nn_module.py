@@ -346,3 +346,9 @@ def test_the_places_where_pytorch_keeps_things(tmp_path):
     script.write_text(PLACES)
     code, _, errors = run_strided("run", script)
     assert code == 0, errors
+
+
+def test_a_memory_format_reaches_images_only():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4, 2)).to(memory_format=torch.channels_last)
+    assert [p.stride() for p in model.parameters()] == [(27, 1, 9, 3), (1,), (1,), (1,), (4, 1), (1,)]
+    assert model[0].weight.is_leaf and model.to(torch.float64, memory_format=torch.contiguous_format)[0].weight.stride() == (27, 9, 3, 1)

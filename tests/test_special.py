@@ -296,3 +296,15 @@ def test_pieces_and_padding():
     assert z.sum_to_size(1, 3).tolist() == [[2.0, 2.0, 2.0]] and z.sum_to_size(3).shape == (3,) and z.sum_to_size(()).item() == 6.0
     with pytest.raises(RuntimeError, match="is not expandable to size"):
         z.sum_to_size(2)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(st.float32, 1e-6), (st.float64, 1e-14)])
+def test_gradients_of_sinc_beside_zero(dtype, tolerance):
+    points = [0.0, 1e-38, 1e-12, 1e-7, 1e-3, 0.1, 0.159, 0.161, 0.3, 1.0]
+    x = st.tensor(points, dtype=dtype, requires_grad=True)
+    (g,) = st.autograd.grad(st.sinc(x).sum(), x, create_graph=True)
+    (second,) = st.autograd.grad(g.sum(), x)
+    for v, first, curve in zip(points, g.tolist(), second.tolist()):
+        terms = [((-1) ** n * 2 * n / math.factorial(2 * n + 1), 2 * n - 1) for n in range(1, 25)]
+        assert first == pytest.approx(math.pi * sum(c * (math.pi * v) ** k for c, k in terms), rel=tolerance, abs=1e-44)
+        assert curve == pytest.approx(math.pi**2 * sum(c * k * (math.pi * v) ** (k - 1) for c, k in terms), rel=10 * tolerance)

@@ -378,12 +378,14 @@ class Module(Hooks, StateDict):
         return self
 
     def to(self, *args, **kwargs):
-        """`to(device)`, `to(dtype)`, `to(tensor)`, `to(device, dtype)`: in place; a dtype reaches floating-point members only."""
-        device, dtype, copy_args = _parse_to(*args, **kwargs)
+        """`to(device)`, `to(dtype)`, `to(tensor)`, `to(device, dtype)`: in place; a dtype reaches floating-point members only, a `memory_format` those
+        of four and five dimensions."""
+        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
 
         def convert(t):
             target = dtype if dtype is not None and (t.is_floating_point() or t.is_complex()) else None
-            return t.to(device=device, dtype=target, **copy_args)
+            form = {"memory_format": memory_format} if memory_format is not None and t.ndim in (4, 5) else {}
+            return t.to(device=device, dtype=target, non_blocking=non_blocking, **form)
 
         return self._apply(convert)
 
@@ -485,7 +487,7 @@ def _indent(text):
 
 
 def _parse_to(*args, device=None, dtype=None, tensor=None, non_blocking=False, copy=False, memory_format=None):
-    """(device, dtype, remaining keyword arguments) of any form of `Module.to`."""
+    """(device, dtype, non_blocking, memory_format) of any form of `Module.to`."""
     from ..dtypes import DType
 
     if args and isinstance(args[0], Tensor):
@@ -502,7 +504,4 @@ def _parse_to(*args, device=None, dtype=None, tensor=None, non_blocking=False, c
         device, dtype = tensor.device, tensor.dtype
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
-    rest = {"non_blocking": non_blocking}
-    if memory_format is not None:
-        rest["memory_format"] = memory_format
-    return device, dtype, rest
+    return device, dtype, non_blocking, memory_format

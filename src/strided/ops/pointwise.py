@@ -90,7 +90,20 @@ pointwise("round", lambda x: E.round(x))
 pointwise("frac", lambda x: x - E.trunc(x))
 pointwise("deg2rad", lambda x: x * (math.pi / 180), kind="float")
 pointwise("rad2deg", lambda x: x * (180 / math.pi), kind="float")
-pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x == 0, 1.0, x) * math.pi)), kind="float")
+
+
+def _sinc_gradient(g, x, y):
+    """(cos u - sin u / u) / x with u = pi x, whose terms cancel near 0: there the series of sin u / u, differentiated."""
+    near = E.abs(x) < 0.16
+    u = E.where(near, x, 0.0) * math.pi
+    series = 0.0
+    for n in range(7, 0, -1):  # -u/3 + u^3/30 - u^5/840 ..., exact to float64 for |u| <= 0.5
+        series = series * u * u + (-1) ** n * 2 * n / math.factorial(2 * n + 1)
+    far = (E.cos(x * math.pi) - y) / E.where(near, 1.0, x)
+    return g * E.where(near, series * u * math.pi, far)
+
+
+pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x == 0, 1.0, x) * math.pi)), kind="float", gradient=(_sinc_gradient,))
 
 
 def _log_of_sum(x, y, first):
