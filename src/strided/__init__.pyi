@@ -349,7 +349,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False) -> Tensor:
     r"""The bucket of each value between 1-d sorted `boundaries`: the number of boundaries below it (right=True: not above it)."""
 def cat(tensors, dim=0, *, axis=None, out=None) -> Tensor:
     r"""The tensors one after the other along `dim`; all other sizes must agree. [.., a, ..], [.., b, ..] -> [.., a + b, ..]"""
-def cdist(x1, x2, p=..., compute_mode=None) -> Tensor:
+def cdist(x1, x2, p=..., compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor:
     r"""Distances between rows: [*, P, M] and [*, R, M] -> [*, P, R], in the p-norm."""
 cdouble: DType
 def ceil(input, *, out=None) -> Tensor: ...

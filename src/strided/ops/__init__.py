@@ -13,6 +13,7 @@ from . import (
     counting,
     create,
     differences,
+    distance,
     elementwise,
     fft,
     floating,

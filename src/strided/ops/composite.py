@@ -26,18 +26,6 @@ def dist(input, other, p=2):
     return _call("norm")(_call("sub")(input, other), p)
 
 
-@operator("cdist", method=False, autocast="float32")
-def cdist(x1, x2, p=2.0, compute_mode=None):
-    """Distances between rows: [*, P, M] and [*, R, M] -> [*, P, R], in the p-norm."""
-    for name, x in (("X1", x1), ("X2", x2)):
-        if x.ndim < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    difference = _call("sub")(x1.unsqueeze(-2), x2.unsqueeze(-3))  # [*, P, R, M]
-    return _call("vector_norm")(difference, p, -1)
-
-
 @operator("fill_diagonal_", function=False)
 def fill_diagonal_(input, fill_value, wrap=False):
     """Writes a number along the main diagonal, in place; with `wrap`, a tall matrix's diagonal starts anew below. [n, m, …]"""
