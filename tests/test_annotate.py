@@ -133,6 +133,12 @@ def test_only_one_function(tmp_path):
     assert done.returncode == 2 and "inside 'h'" in done.stderr and "f, g" in done.stderr and "peak" not in done.stdout
 
 
+def test_only_names_functions_of_the_folder(tmp_path):
+    write(tmp_path, "import torch, wave\nfrom collections import namedtuple\nP = namedtuple('P', 'a b')\ndef f(x):\n    return x + P(1, 2).a\nf(torch.ones(3))\n")
+    done = subprocess.run([sys.executable, "-m", "strided", "annotate", "--only", "h", "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.rstrip().endswith("called were: f")  # not the import machinery's, which has no files
+
+
 def test_a_failing_script_is_annotated_up_to_its_error(tmp_path):
     report, done = annotate(write(tmp_path, "import torch\nx = torch.ones(2, 3)\ny = x @ x\nz = x + 1\n"), code=1)
     assert "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)" in done.stderr

@@ -212,3 +212,18 @@ def test_unknown_commands_and_nothing_to_run():
     assert code == 2 and out == "" and "no command 'trian'" in err
     code, _, err = run_strided("run")
     assert code == 2 and "nothing to run" in err
+
+
+# ---- a reader that goes away ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["--version", "--help", "number 0.1", "annotate script.py"])
+def test_a_closed_pipe_ends_a_command_quietly(script, tmp_path, words):
+    script("import torch\ntorch.ones(3) + 1\nprint('words')\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run([sys.executable, "-m", "strided", *words.split()], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")

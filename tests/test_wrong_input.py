@@ -107,6 +107,51 @@ CASES = [
     ("F.binary_cross_entropy(x / 6, x.double())", RuntimeError, 'Found dtype Double but expected Float'),
 ]
 
+ATTENTION = [  # keyword of nn.MultiheadAttention(8, 2) over 4 queries, 5 keys and 3 samples
+    ("key_padding_mask", (3, 4), AssertionError, "Expected key_padded_mask.shape[1] to be 5, but got 4"),
+    ("key_padding_mask", (2, 5), AssertionError, "Expected key_padded_mask.shape[0] to be 3, but got 2"),
+    ("key_padding_mask", (5,), AssertionError, "For batched (3-D) `query`, expected `key_padding_mask` to be `None` or 2-D but found 1-D tensor instead"),
+    ("attn_mask", (4, 4), RuntimeError, "The shape of the 2D attn_mask is torch.Size([4, 4]), but should be (4, 5)."),
+    ("attn_mask", (3, 4, 5), RuntimeError, "The shape of the 3D attn_mask is torch.Size([3, 4, 5]), but should be (6, 4, 5)."),
+    ("attn_mask", (5,), AssertionError, "For batched (3-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found 1-D tensor instead"),
+]
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("name,shape,kind,line", ATTENTION, ids=[f"{c[0]} {c[1]}" for c in ATTENTION])
+def test_masks_of_attention(name, shape, kind, line, need_weights):
+    query, key = l.zeros(4, 3, 8), l.zeros(5, 3, 8)
+    with pytest.raises(kind) as caught:
+        l.nn.MultiheadAttention(8, 2)(query, key, key, need_weights=need_weights, **{name: l.zeros(shape, dtype=l.bool)})
+    assert str(caught.value).splitlines()[0] == line
+
+
+def test_masks_of_attention_without_a_batch():
+    attention, query, key = l.nn.MultiheadAttention(8, 2), l.zeros(4, 8), l.zeros(5, 8)
+    with pytest.raises(AssertionError, match=r"Expected `attn_mask` shape to be \(2, 4, 5\) but got torch.Size\(\[3, 4, 5\]\)"):
+        attention(query, key, key, attn_mask=l.zeros(3, 4, 5))
+    assert attention(query, key, key, attn_mask=l.zeros(2, 4, 5))[0].shape == (4, 8)
+    with pytest.raises(AssertionError, match=r"key shape torch.Size\(\[5, 1, 8\]\) does not match value shape torch.Size\(\[6, 1, 8\]\)"):
+        attention(query, key, l.zeros(6, 8))
+    widened = l.nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True)  # the masks are those of the given keys
+    assert widened(query, key, key, key_padding_mask=l.zeros(5, dtype=l.bool))[1].shape == (4, 7)
+    with pytest.raises(AssertionError, match=r"Expected key_padded_mask.shape\[1\] to be 7, but got 6"):
+        widened(query, key, key, key_padding_mask=l.zeros(4, dtype=l.bool))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_recurrent_layers_refuse_no_steps_and_states_of_another_size(kind):
+    layer = getattr(l.nn, kind)(3, 4)
+    for x in (l.zeros(0, 2, 3), l.zeros(0, 3)):
+        with pytest.raises(RuntimeError, match="^Expected sequence length to be larger than 0 in RNN$"):
+            layer(x)
+    right, wrong = l.zeros(1, 2, 4), l.zeros(1, 3, 4)
+    states = {"hidden": wrong} if kind != "LSTM" else {"hidden[0]": (wrong, right), "hidden[1]": (right, wrong)}
+    for name, state in states.items():
+        with pytest.raises(RuntimeError) as caught:
+            layer(l.zeros(5, 2, 3), state)
+        assert str(caught.value) == f"Expected {name} size (1, 2, 4), got [1, 3, 4]"
+
 
 @pytest.fixture
 def operands():

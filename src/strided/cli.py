@@ -30,8 +30,33 @@ commands:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code. argv: the words behind `strided` (default: sys.argv's)."""
+    """Run one command; its exit code. argv: the words behind `strided` (default: sys.argv's). A reader that goes away (`| head`) ends it quietly with 1."""
     words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        try:
+            return _command(words)
+        finally:  # also where --help leaves by SystemExit. A script that is run is flushed by Python, as it always is
+            if words[:1] != ["run"] and sys.stdout is not None and not sys.stdout.closed:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        _discard()
+        return 1
+
+
+def _discard() -> None:
+    """Send what is still to be written nowhere, so that Python's last flush does not meet the closed pipe again."""
+    import os
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
+
+
+def _command(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(USAGE, end="", file=sys.stdout if words else sys.stderr)
         return 0 if words else 2

@@ -159,7 +159,7 @@ class Trace:
         """Whether a file is the script or one of its neighbours, rather than a library's."""
         found = self._mine.get(path)
         if found is None:
-            real = os.path.realpath(path)
+            real = path if path.startswith("<") else os.path.realpath(path)  # "<frozen importlib._bootstrap>" and generated code are no files of the folder
             found = path == self.path or real.startswith(self.folder) and not real.startswith(_PACKAGE) and not any(part in real for part in _LIBRARY)
             self._mine[path] = found
         return found

@@ -79,23 +79,33 @@ def multi_head_attention_forward(
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))  # [L, 1, E]
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, batch, embed = query.shape
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method `generate_square_subsequent_mask` to create this mask."
+        )
     if embed != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}")
     head = embed // num_heads
     if head * num_heads != embed:
         raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
-    if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    if use_separate_proj_weight and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    if not use_separate_proj_weight and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
     key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", None, "attn_mask", query.dtype)
     attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
+    if attn_mask is not None:
+        attn_mask = _mask_shape(attn_mask, length, key.size(0), batch, num_heads)
+    if key_padding_mask is not None:
+        added = (bias_k is not None and bias_v is not None) + bool(add_zero_attn)  # positions that the masks are widened by below
+        source = key.size(0) + added if static_k is None else static_k.size(1) + bool(add_zero_attn)
+        _check_padding(key_padding_mask.size(0), key_padding_mask.size(1) + added, batch, source)
 
     if use_separate_proj_weight:
         q, k, v = _project_separate(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias)
     else:
         q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias)
 
-    if attn_mask is not None:
-        attn_mask = _mask_shape(attn_mask, length, key.size(0), batch, num_heads)
     if bias_k is not None and bias_v is not None:
         k = ops.cat([k, bias_k.expand(1, batch, embed)])  # [S + 1, N, E]
         v = ops.cat([v, bias_v.expand(1, batch, embed)])
@@ -151,12 +161,17 @@ def _mask_shape(mask, length, source, batch, num_heads):
                 f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, source)}."
             )
         return mask[None, None]
-    if mask.dim() == 3:
-        wanted = (batch * num_heads, length, source)
-        if tuple(mask.shape) != wanted:
-            raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be {wanted}.")
-        return mask.reshape(batch, num_heads, length, source)
-    raise RuntimeError(f"attn_mask's dimension {mask.dim()} is not supported")
+    wanted = (batch * num_heads, length, source)
+    if tuple(mask.shape) != wanted:
+        raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be {wanted}.")
+    return mask.reshape(batch, num_heads, length, source)
+
+
+def _check_padding(rows, columns, batch, source):
+    """A padding mask is [N, S]."""
+    for dim, (size, wanted) in enumerate(((rows, batch), (columns, source))):
+        if size != wanted:
+            raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {wanted}, but got {size}\n  One row a sample, one column a key: True where the key is padding.")
 
 
 def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
@@ -173,3 +188,11 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
             f"For {kind} `query`, expected `key_padding_mask` to be `None` or {query.dim() - 1}-D but found "
             f"{key_padding_mask.dim()}-D tensor instead"
         )
+    if attn_mask is None:
+        return
+    if attn_mask.dim() not in (2, 3):
+        raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead")
+    if query.dim() == 2 and attn_mask.dim() == 3:
+        wanted = (num_heads, query.size(0), key.size(0))
+        if tuple(attn_mask.shape) != wanted:
+            raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")

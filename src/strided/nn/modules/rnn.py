@@ -134,13 +134,15 @@ class RNNBase(Module):
         if packed:
             return self._forward_packed(input, hx)
         if input.dim() not in (2, 3):
-            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D {'tensor ' if self.mode.startswith('RNN') else ''}instead")
         batched = input.dim() == 3
         x = input if batched else input.unsqueeze(1)
         if batched and self.batch_first:
             x = x.transpose(0, 1)  # [L, N, in]
         self._check_input(x)
         hidden = self._initial(x, hx, batched)
+        if not x.size(0):
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         if self.states > 1 and not self.proj_size and is_autocast_enabled():  # autocast's list has the LSTM as a whole, of other networks the products alone
             hidden = tuple(h.to(get_autocast_dtype()) for h in hidden)
         x, last = self._run(x, hidden, None)
@@ -177,9 +179,10 @@ class RNNBase(Module):
                 shown = f"{h.dim()}-D tensor" if self.states == 1 else f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
                 raise RuntimeError(f"For {words[0]} input, {given} should also be {words[1]}-D but got {shown}")
         hx = tuple(h if batched else h.unsqueeze(1) for h in hx)
-        for h, w in zip(hx, widths):
+        for part, (h, w) in enumerate(zip(hx, widths)):
             if tuple(h.shape) != (rows, x.size(1), w):
-                raise RuntimeError(f"Expected hidden size {(rows, x.size(1), w)}, got {list(h.shape)}")
+                which = "hidden" if self.states == 1 else f"hidden[{part}]"
+                raise RuntimeError(f"Expected {which} size {(rows, x.size(1), w)}, got {list(h.shape)}")
         return hx
 
     def _run(self, x, hidden, lengths):
