@@ -3,7 +3,10 @@ import math
 import warnings
 
 from ... import ops
-from ...dtypes import int64
+from ...dtypes import bool_, int64
+from ...kernels import expr as E
+from ...kernels.native import read_flag
+from ...ops.folding import Fold
 from . import counts
 from .autocast import under_autocast
 from .distance import pairwise_distance
@@ -87,9 +90,25 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return _weighted(ops.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), weight, reduction)
 
 
+_outside = lambda x: (x < 0) | (x > 1) | E.isnan(x)
+_improbable = Fold("binary_cross_entropy", lambda x, t: E.rany(_outside(x) | _outside(t)), 2)
+
+
+def _check_probabilities(input, target):
+    """Raises RuntimeError where an element lies outside [0, 1] or is NaN: both are read by one kernel; only then is it asked which."""
+    if not input.is_floating_point() or input.is_meta:
+        return
+    found = _improbable((input, target), tuple(range(input.ndim)), (bool_,))
+    if not read_flag(found.ptr):
+        return
+    if bool((~((input >= 0) & (input <= 1))).any()):
+        raise RuntimeError("all elements of input should be between 0 and 1\n  For scores there is binary_cross_entropy_with_logits, which takes their sigmoid itself.")
+    raise RuntimeError("all elements of target should be between 0 and 1")
+
+
 @entry(counts.loss(8), autocast="float32", node="BinaryCrossEntropy")
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """−(t·log x + (1−t)·log(1−x)) of probabilities; both logarithms are clamped at −100."""
+    """−(t·log x + (1−t)·log(1−x)) of probabilities; both logarithms are clamped at −100. Raises RuntimeError outside [0, 1]."""
     reduction = _reduction(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
@@ -99,6 +118,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     for other in (target, weight):
         if other is not None and other.dtype is not input.dtype:
             raise RuntimeError(f"Found dtype {other.dtype.scalar_name} but expected {input.dtype.scalar_name}\n  Convert it: .to({input.dtype}).")
+    _check_probabilities(input, target)
     loss = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
     return _reduce(loss if weight is None else loss * weight, reduction)
 
