@@ -301,6 +301,29 @@ def test_scaled_addition():
     assert x.tolist() == [0.0, 0.0]
 
 
+def test_logit_at_and_beyond_its_bounds():
+    inf, nan = math.inf, math.nan
+    values = [-1.0, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, nan]
+
+    def both(eps):
+        x = st.tensor(values, dtype=st.float64, requires_grad=True)
+        y = st.logit(x, eps)
+        y.sum().backward()
+        return repr([round(v, 12) for v in y.tolist()]), repr([round(v, 12) for v in x.grad.tolist()])
+
+    low = -1.098612288668  # log(1/3)
+    assert both(None) == (repr([nan, -inf, -inf, low, 0.0, inf, nan, nan]), repr([nan, inf, inf, 5.333333333333, 4.0, inf, nan, nan]))
+    assert both(-1.0) == both(None)  # limits nothing
+    assert both(0.25) == (repr([low, low, low, low, 0.0, -low, -low, nan]), repr([0.0, 0.0, 0.0, 5.333333333333, 4.0, 0.0, 0.0, nan]))
+    assert both(0.0)[1] == repr([0.0, inf, inf, 5.333333333333, 4.0, inf, 0.0, nan])
+    x = st.tensor([0.25], dtype=st.float64, requires_grad=True)
+    (g,) = st.autograd.grad(st.logit(x).sum(), x, create_graph=True)
+    (second,) = st.autograd.grad(g.sum(), x)
+    assert abs(second.item() + 128 / 9) < 1e-12  # (2x - 1) / (x (1 - x))^2
+    with pytest.raises(TypeError, match=r"argument 'eps' \(position 2\) must be float, not list"):
+        st.logit(x, [0.1])
+
+
 def test_clamp():
     x = st.tensor([-2.0, 0.5, 3.0, math.nan])
     assert x.clamp(-1, 1).tolist()[:3] == [-1.0, 0.5, 1.0] and math.isnan(x.clamp(-1, 1).tolist()[3])

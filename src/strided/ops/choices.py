@@ -1,6 +1,9 @@
 """Choices between elements, bounds and blends: where, masked_fill, clamp, lerp, addcmul, addcdiv, nan_to_num, logit."""
 from __future__ import annotations
 
+import math
+from numbers import Real
+
 from .. import dtypes
 from ..kernels import expr as E
 from ..tensor import Tensor
@@ -9,9 +12,17 @@ from .elementwise import Pointwise, warn_of_overlap, with_flops
 from .pointwise_options import as_operands
 from .table import TABLE, operator
 
+
+def _within(x, eps):
+    return E.where(x < eps, eps, E.where(x > 1 - eps, 1 - eps, x))
+
+
 _nan_to_num = Pointwise("nan_to_num", lambda x, n, p, m: E.where(E.isnan(x), n, E.where(E.isinf(x), E.where(x > 0, p, m), x)), 4, node="NanToNum")
 _nan_to_num.gradient = lambda i: (lambda g, x, n, p, m, y: E.where(E.isnan(x) | E.isinf(x), 0.0, g)) if i == 0 else None
 _logit = Pointwise("logit", lambda x: E.log(x / (1 - x)), 1, kind="float", node="Logit")
+_logit.gradient = lambda i: lambda g, x, y: E.where((x < 0) | (x > 1), math.nan, g / abs(x * (1 - x)))  # at 0 and -0 infinity
+_logit_within = Pointwise("logit", lambda x, eps: E.log(_within(x, eps) / (1 - _within(x, eps))), 2, kind="float", node="Logit")
+_logit_within.gradient = lambda i: None if i else lambda g, x, eps, y: E.where((x < eps) | (x > 1 - eps), 0.0, g / abs(x * (1 - x)))
 _where = Pointwise("where", lambda c, x, y: E.where(c, x, y), 3, node="Where")
 _where.gradient = lambda i: (None, lambda g, c, x, y, r: E.where(c, g, 0.0), lambda g, c, x, y, r: E.where(c, 0.0, g))[i]
 _masked_fill = Pointwise("masked_fill", lambda x, m, v: E.where(m, v, x), 3, node="MaskedFill")
@@ -223,5 +234,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
 
 @operator("logit", inplace=True, out=True)
 def logit(input, eps=None):
-    """log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]."""
-    return _logit(input if eps is None else clamp(input, eps, 1 - eps))
+    """log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]. An eps below 0 limits nothing, as in PyTorch."""
+    if eps is not None and not isinstance(eps, (Real, Tensor)):
+        raise TypeError(f"logit(): argument 'eps' (position 2) must be float, not {type(eps).__name__}")
+    return _logit(input) if eps is None or eps < 0 else _logit_within(input, *as_operands(eps))

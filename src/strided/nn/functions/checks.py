@@ -37,7 +37,7 @@ def _ndim(name, n, x):
 
 
 def pool(name, n, x, kernel, stride, padding, dilation, plain=True):
-    """A pooling over the last n dimensions of x, its window given by tuples of n numbers. plain: without indices or gradients (max_pool1d words it otherwise)."""
+    """A pooling over the last n dimensions of x, its window given by tuples of n numbers. plain: without indices (max_pool1d words it otherwise)."""
     _ndim(name, n, x)
     shape = list(x.shape)
     empty = 0 in shape[-n - 1 :]
@@ -45,7 +45,7 @@ def pool(name, n, x, kernel, stride, padding, dilation, plain=True):
         if empty:
             raise RuntimeError(f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
         for what, (value,), least in (("kernel_size", kernel, 1), ("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
-            if value < least and (what != "padding" or plain):
+            if value < least and plain:
                 raise RuntimeError(f"max_pool1d() {what} must be {'greater than zero' if least else 'non-negative'}, but got {value}")
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
@@ -55,7 +55,7 @@ def pool(name, n, x, kernel, stride, padding, dilation, plain=True):
     for p, k, d in zip(padding, kernel, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > ((k - 1) * d + 1) // 2:
+        if p > ((k - 1) * d + 1) // 2 or name == "max_pool1d" and plain and p > k // 2:
             if name == "max_pool1d" and plain:
                 raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}")
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
@@ -65,6 +65,13 @@ def pool(name, n, x, kernel, stride, padding, dilation, plain=True):
     if empty:
         shown = [*shape[:-1], 1, shape[-1]] if n == 1 else shape
         raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{shown}")
+    if any(p > k // 2 for p, k in zip(padding, kernel)):  # a dilated window may reach over it, but PyTorch takes none
+        if n == 3:
+            shown = f"kT: {kernel[0]} kW: {kernel[2]} kH: {kernel[1]} padT: {padding[0]} padW: {padding[2]} padH: {padding[1]}"
+        else:
+            (ph, pw), (kh, kw) = ((0, *padding), (1, *kernel)) if n == 1 else (padding, kernel)
+            shown = f"padW = {pw}, padH = {ph}, kW = {kw}, kH = {kh}"
+        raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {shown}")
 
 
 def pool_result(name, n, x, kernel, outs):

@@ -131,6 +131,14 @@ def binary_cross_entropy_with_logits(
     reduction = _reduction(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    if input.dtype.kind not in ("float", "complex"):
+        raise NotImplementedError(f'"log_sigmoid_cpu" not implemented for \'{input.dtype.scalar_name}\'\n  Convert the input to float32 first.')
+    if target.dtype.kind not in ("float", "complex"):
+        if target.dtype is bool_:
+            problem = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        else:
+            problem = f"result type {input.dtype.scalar_name} can't be cast to the desired output type {target.dtype.scalar_name}"
+        raise RuntimeError(f"{problem}\n  The target is to be of floating point: target.to({input.dtype}).")
     if pos_weight is None:
         loss = (1 - target) * input - ops.logsigmoid(input)
     else:

@@ -30,6 +30,12 @@ def _check_dtypes(input, *parameters):
             raise problem
 
 
+def _check_channels(channels, running_mean, running_var, weight, bias):
+    for label, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if t is not None and t.numel() != channels:
+            raise RuntimeError(f"{label} should contain {channels} elements not {t.numel()}")
+
+
 def _check_batch(input, *parameters):
     if not input.is_floating_point():
         raise NotImplementedError(f'"batch_norm" not implemented for \'{input.dtype.scalar_name}\'\n  Convert to float32 first.')
@@ -100,6 +106,7 @@ def batch_norm(
         return over_batch(input, running_mean, running_var, weight, bias, momentum, float(eps))[0]
     if running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    _check_channels(input.size(1), running_mean, running_var, weight, bias)
     _check_batch(input, weight, bias, running_mean, running_var)
     return _by_running(input, running_mean, running_var, weight, bias, eps)
 
@@ -115,9 +122,7 @@ def _by_running(input, running_mean, running_var, weight, bias, eps):
 
 def over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
     """(batch_norm by the batch's statistics, mean [C], 1 / sqrt(var + eps) [C]); the running statistics move."""
-    for label, t in (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)):
-        if t is not None and t.numel() != input.size(1):
-            raise RuntimeError(f"{label} should contain {input.size(1)} elements not {t.numel()}")
+    _check_channels(input.size(1), running_mean, running_var, weight, bias)
     _check_batch(input, weight, bias, running_mean, running_var)
     dims, channels = (0, *range(2, input.dim())), [1, -1, *[1] * (input.dim() - 2)]
     affine = [default if t is None else t.detach().reshape(channels) for t, default in ((weight, 1.0), (bias, 0.0))]
@@ -230,6 +235,9 @@ def instance_norm(
     eps=1e-5,
 ):
     """Normalises each channel of each sample by its own statistics (or all by the running ones). input [N, C, ..]."""
+    for label, t in (("running_mean", running_mean), ("running_var", running_var)):
+        if t is not None and t.numel() != input.size(1):  # PyTorch normalises a batch of one with N·C channels, and counts those
+            raise RuntimeError(f"{label} should contain {input.size(0) * input.size(1)} elements not {input.size(0) * t.numel()}")
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     spatial = input.numel() // max(input.size(0) * input.size(1), 1)

@@ -55,7 +55,7 @@ def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, retur
     name = f"max_pool{n}d"
     tracked = tracking(input)
     kernel, stride, padding, dilation, outs = _sizes(
-        input, n, kernel_size, stride, padding, dilation, ceil_mode, name, not (tracked or return_indices)
+        input, n, kernel_size, stride, padding, dilation, ceil_mode, name, not return_indices
     )
     if pooling.takes(input):
         x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]

@@ -1,4 +1,4 @@
-"""Convolutions and their transposes as modules, one to three dimensions."""
+"""Convolutions and their transposes as modules, one to three dimensions. Each spells its arguments out: Python's errors of a call name its class."""
 import math
 
 from ... import ops
@@ -106,17 +106,32 @@ class Conv1d(_ConvNd):
 
     n = 1
 
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros", device=None, dtype=None
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+
 
 class Conv2d(_ConvNd):
     """Cross-correlation of [N, C, H, W]."""
 
     n = 2
 
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros", device=None, dtype=None
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+
 
 class Conv3d(_ConvNd):
     """Cross-correlation of [N, C, D, H, W]."""
 
     n = 3
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros", device=None, dtype=None
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -170,14 +185,29 @@ class ConvTranspose1d(_ConvTransposeNd):
 
     n = 1
 
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
+
 
 class ConvTranspose2d(_ConvTransposeNd):
     """The transpose of Conv2d."""
 
     n = 2
 
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
+
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The transpose of Conv3d."""
 
     n = 3
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)

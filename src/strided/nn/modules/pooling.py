@@ -4,7 +4,7 @@ from ..functions.conv import tuple_of
 from ..module import Module
 
 
-class _MaxPool(Module):
+class _MaxPoolNd(Module):
     n = 0
 
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
@@ -29,19 +29,19 @@ class _MaxPool(Module):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPoolNd):
     """The largest element of each window of [N, C, L]."""
 
     n = 1
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPoolNd):
     """The largest element of each window of [N, C, H, W]."""
 
     n = 2
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolNd):
     """The largest element of each window of [N, C, D, H, W]."""
 
     n = 3
