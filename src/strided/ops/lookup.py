@@ -86,6 +86,32 @@ def EmbeddingBackward0(node, g):
     return TABLE["index_add_"].call(zeros, 0, flat, rows), None
 
 
+BLOCK = 1 << 17  # elements that are looked up before they are added: they stay in the cache
+
+
+def row_sums(table, source, target, count):
+    """`count` rows of sums: row source[i] of the table is added to row target[i], without a tensor of all rows. [V, D], [N], [N] -> [count, D]
+
+    Its gradient is itself, source and target exchanged. Raises IndexError for a source out of range.
+    """
+    width = table.shape[1]
+    step = max(BLOCK // max(width, 1), 1)
+    with no_grad():
+        out = TABLE["zeros"].call((count, width), dtype=table.dtype, device=table.device)
+        for start in range(0, source.shape[0], step):
+            n = min(step, source.shape[0] - start)
+            TABLE["index_add_"].call(out, 0, target.narrow(0, start, n), embedding(source.narrow(0, start, n), table))
+    if tracking(table):
+        record(EmbeddingBagBackward0, (table, source, target), out, (source, target), count=table.shape[0])
+    return out
+
+
+@backward("EmbeddingBag", saved_names=("indices", "offset2bag"))
+def EmbeddingBagBackward0(node, g):
+    source, target = node.saved
+    return row_sums(TABLE["contiguous"].call(g), target, source, node.count), None, None  # rows of an expanded gradient are slow to read
+
+
 @operator("one_hot", method=False, namespace="nn.functional")
 def one_hot(tensor, num_classes=-1):
     """For each class (int64) a row of `num_classes` zeros with a 1 at the class; -1: one more than the largest. [*] -> [*, C]"""

@@ -2,7 +2,7 @@
 import warnings
 
 from ... import ops
-from ...ops import embedding
+from ...ops import embedding, lookup
 from ...ops.lookup import check_sparse
 from . import counts
 from .entry import entry
@@ -96,14 +96,19 @@ def _reduce(rows, bag, bags, weight, mode, per_sample_weights, padding_idx, opti
         kept = rows != (padding_idx + weight.size(0) if padding_idx < 0 else padding_idx)
         rows, bag = rows[kept], bag[kept]
         scale = None if scale is None else scale[kept]
-    values = embedding(rows, weight, None, *options)  # [N, D]
-    if scale is not None:
-        values = values * scale.unsqueeze(1)
-    zeros = ops.zeros(bags, weight.size(1), dtype=weight.dtype, device=weight.device)
-    if mode == "max":
-        index = bag.unsqueeze(1).expand_as(values)
-        return zeros.scatter_reduce(0, index, values, "amax", include_self=False)  # [B, D]
-    total = zeros.index_add(0, bag, values)  # [B, D]
+    max_norm, _, by_frequency = options
+    plain = mode != "max" and scale is None and max_norm is None and not by_frequency
+    if plain and weight.dim() == 2 and rows.numel() * weight.size(1) > lookup.BLOCK:  # few rows are added faster at once
+        total = lookup.row_sums(weight, rows, bag, bags)  # [B, D]
+    else:
+        values = embedding(rows, weight, None, *options)  # [N, D]
+        if scale is not None:
+            values = values * scale.unsqueeze(1)
+        zeros = ops.zeros(bags, weight.size(1), dtype=weight.dtype, device=weight.device)
+        if mode == "max":
+            index = bag.unsqueeze(1).expand_as(values)
+            return zeros.scatter_reduce(0, index, values, "amax", include_self=False)  # [B, D]
+        total = zeros.index_add(0, bag, values)  # [B, D]
     if mode == "sum":
         return total
     counts = ops.zeros(bags, dtype=weight.dtype, device=weight.device).index_add(0, bag, ops.ones(rows.numel(), dtype=weight.dtype, device=weight.device))
