@@ -776,7 +776,7 @@ def logical_not_(input) -> Tensor:
 def logical_or(input, other, *, out=None) -> Tensor: ...
 def logical_xor(input, other, *, out=None) -> Tensor: ...
 def logit(input, eps=None, *, out=None) -> Tensor:
-    r"""log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]."""
+    r"""log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]. An eps below 0 limits nothing, as in PyTorch."""
 def logit_(input, eps=None) -> Tensor:
     r"""In-place form of `logit`."""
 def logspace(start, end, steps, base=..., *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:

@@ -61,7 +61,7 @@ def log_ndtr(input, *, out=None) -> Tensor:
 def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     r"""x - log(sum(exp(x))) along `dim`, without overflow."""
 def logit(input, eps=None, *, out=None) -> Tensor:
-    r"""log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]."""
+    r"""log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]. An eps below 0 limits nothing, as in PyTorch."""
 def logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor:
     r"""log(sum(exp(x))) along `dim` (an int or several), without overflow."""
 def modified_bessel_i0(input, *, out=None) -> Tensor:

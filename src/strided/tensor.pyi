@@ -712,7 +712,7 @@ class Tensor:
     def logical_xor_(self, other) -> Tensor:
         r"""In-place form of `logical_xor`."""
     def logit(self, eps=None) -> Tensor:
-        r"""log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]."""
+        r"""log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]. An eps below 0 limits nothing, as in PyTorch."""
     def logit_(self, eps=None) -> Tensor:
         r"""In-place form of `logit`."""
     def logsumexp(self, dim, keepdim=False) -> Tensor:
