@@ -2,8 +2,8 @@
 
 What a job is (a kernel, its descriptor and slots) comes from runtime_calls.py.
 
-Linux wakes a thread where it slept, even on the core that its waker is using while another stands idle: a job of two milliseconds is over before
-the scheduler's next look. So a worker notes its core when it lies down, and whoever wakes it from that same core first forbids it that core.
+In a virtual machine Linux holds an idle core for one that the host has taken away and wakes a thread on its waker's core instead: a job of two
+milliseconds is over before the scheduler's next look. So whoever wakes workers first forbids them the core it is on itself.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POOL = r"""
 @p_desc = internal global ptr null
 @p_slots = internal global ptr null
 @p_ids = internal global [MOST x ptr] zeroinitializer          ; the workers' pthread_t,
-@p_cores = internal global [MOST x i64] zeroinitializer        ; and the core on which each last lay down
+@p_cores = internal global [MOST x i64] zeroinitializer        ; and the core that each was last forbidden, or -1
 @p_mutex = internal global [16 x i64] zeroinitializer, align 64
 @p_cond = internal global [16 x i64] zeroinitializer, align 64
 
@@ -70,12 +70,9 @@ end:
   ret void
 }
 
-define internal ptr @worker(ptr %first) {             ; %first: index << 32 | the last generation that is over
+define internal ptr @worker(ptr %first) {             ; %first: the last generation that is over
 entry:
-  %given = ptrtoint ptr %first to i64
-  %index = lshr i64 %given, 32
-  %g0 = and i64 %given, 4294967295
-  %core = getelementptr [MOST x i64], ptr @p_cores, i64 0, i64 %index
+  %g0 = ptrtoint ptr %first to i64
   br label %wait
 wait:
   %last = phi i64 [%g0, %entry], [%gen, %job]
@@ -94,8 +91,6 @@ pause:
 again:
   br label %spin
 sleep:
-  %here = call i64 @this_core()
-  store atomic i64 %here, ptr %core monotonic, align 8
   call i32 @pthread_mutex_lock(ptr @p_mutex)
   %s = atomicrmw add ptr @p_sleepers, i64 1 seq_cst
   br label %check
@@ -153,9 +148,7 @@ staff:
 hire:
   %w0 = load i64, ptr @p_word
   %gen0 = lshr i64 %w0, 32
-  %index = shl i64 %have, 32
-  %first = or i64 %index, %gen0
-  %gp = inttoptr i64 %first to ptr
+  %gp = inttoptr i64 %gen0 to ptr
   %rc = call i32 @pthread_create(ptr %id, ptr null, ptr @worker, ptr %gp)
   %failed = icmp ne i32 %rc, 0
   br i1 %failed, label %publish, label %hired
@@ -164,7 +157,7 @@ hired:
   %ids = getelementptr [MOST x ptr], ptr @p_ids, i64 0, i64 %have
   store ptr %tid, ptr %ids
   %cores = getelementptr [MOST x i64], ptr @p_cores, i64 0, i64 %have
-  store atomic i64 -1, ptr %cores monotonic, align 8
+  store i64 -1, ptr %cores
   call i32 @pthread_detach(ptr %tid)
   %h2 = add i64 %have, 1
   store i64 %h2, ptr @p_workers
@@ -238,33 +231,45 @@ _LINUX = r"""
 declare i32 @sched_getcpu()
 declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @pthread_setaffinity_np(ptr, i64, ptr)
+declare i64 @llvm.ctpop.i64(i64)
 
-define internal i64 @this_core() {
-  %c = call i32 @sched_getcpu()
-  %w = sext i32 %c to i64
-  ret i64 %w
-}
-
-; sends sleeping workers that would wake on the caller's core to its other cores
+; sends the workers to the caller's other cores, where there are enough of them; a worker that knows already costs nothing
 define internal void @make_way(i64 %workers) {
 entry:
   %mask = alloca [128 x i64]                         ; room for 8,192 cores
-  %here = call i64 @this_core()
+  %cpu = call i32 @sched_getcpu()
+  %here = sext i32 %cpu to i64
   br label %loop
 loop:
   %i = phi i64 [0, %entry], [%i2, %next]
+  %ready = phi i1 [0, %entry], [%ready2, %next]
   %more = icmp ult i64 %i, %workers
   br i1 %more, label %one, label %done
 one:
   %core = getelementptr [MOST x i64], ptr @p_cores, i64 0, i64 %i
-  %c = load atomic i64, ptr %core monotonic, align 8
+  %c = load i64, ptr %core
   %same = icmp eq i64 %c, %here
-  %known = icmp sge i64 %c, 0
-  %both = and i1 %same, %known
-  br i1 %both, label %move, label %next
+  br i1 %same, label %next, label %move
 move:
+  br i1 %ready, label %set, label %ask
+ask:
   call void @llvm.memset.p0.i64(ptr %mask, i8 0, i64 1024, i1 false)
-  %rc = call i32 @sched_getaffinity(i32 0, i64 1024, ptr %mask)   ; what the caller may use, without its own core; nothing happens where that leaves none
+  %rc = call i32 @sched_getaffinity(i32 0, i64 1024, ptr %mask)
+  br label %count
+count:
+  %k = phi i64 [0, %ask], [%k2, %count]
+  %sum = phi i64 [0, %ask], [%sum2, %count]
+  %kp = getelementptr [128 x i64], ptr %mask, i64 0, i64 %k
+  %bits = load i64, ptr %kp
+  %ones = call i64 @llvm.ctpop.i64(i64 %bits)
+  %sum2 = add i64 %sum, %ones
+  %k2 = add i64 %k, 1
+  %last = icmp eq i64 %k2, 128
+  br i1 %last, label %counted, label %count
+counted:
+  %enough = icmp ugt i64 %sum2, %workers
+  br i1 %enough, label %clear, label %set
+clear:
   %word = lshr i64 %here, 6
   %slot = getelementptr [128 x i64], ptr %mask, i64 0, i64 %word
   %bit = and i64 %here, 63
@@ -273,12 +278,15 @@ move:
   %old = load i64, ptr %slot
   %new = and i64 %old, %others
   store i64 %new, ptr %slot
+  br label %set
+set:
   %ids = getelementptr [MOST x ptr], ptr @p_ids, i64 0, i64 %i
   %id = load ptr, ptr %ids
   %rc2 = call i32 @pthread_setaffinity_np(ptr %id, i64 1024, ptr %mask)
-  store atomic i64 -1, ptr %core monotonic, align 8
+  store i64 %here, ptr %core
   br label %next
 next:
+  %ready2 = phi i1 [%ready, %one], [1, %set]
   %i2 = add i64 %i, 1
   br label %loop
 done:
@@ -288,9 +296,6 @@ done:
 
 # Elsewhere no call binds a thread to cores; the scheduler is left alone.
 _ELSEWHERE = """
-define internal i64 @this_core() {
-  ret i64 -1
-}
 define internal void @make_way(i64 %workers) {
   ret void
 }
