@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-PAUSE = 0.02  # a thread pool that has just worked spins for a while waiting for more: on as many cores as threads it would take one from the other side
+PAUSE = 0.12  # seconds. A thread pool that has just worked spins for a while waiting for more: on as many cores as threads it would take one from the other side
 
 
 def pair(

@@ -27,7 +27,8 @@ def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, e
             return dispatch.call_unpacked(fn, args, kwargs, error)
         told = str(error)
         # Whether the error names what is wrong itself.
-        says = told.startswith(("can't assign", "Overflow when")) or entry.name == "__setitem__" and "cannot be converted" in told or isinstance(error, TypeError) and ("argument '" in told or "invalid combination" in told)
+        says = told.startswith(("can't assign", "Overflow when")) or entry.name == "__setitem__" and "cannot be converted" in told
+        says = says or isinstance(error, TypeError) and ("argument '" in told or "invalid combination" in told)
         if not says and (wrong := wrong_argument(entry.name, fn, args, kwargs)) is not None:
             raise wrong from None
         if isinstance(error, NotImplementedError):
