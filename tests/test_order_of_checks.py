@@ -111,3 +111,11 @@ def test_numbers_among_sorted_values():
             torch.searchsorted(edges, 1.0)
     with pytest.raises(IndexError, match="Dimension out of range"):
         torch.movedim(torch.ones(2, 7, 3), -4, 1)
+
+
+def test_the_norm_of_one_element_is_its_size_whatever_the_order():
+    x = torch.tensor([[-7.0], [0.001]], dtype=torch.float64)
+    for order in (2**31, 1000.0, -5000.0):
+        assert torch.linalg.vector_norm(x, order, dim=1).tolist() == [7.0, 0.001]
+        assert torch.norm(x[0], order).item() == 7.0
+    assert torch.norm(x[0], 0).item() == 1.0

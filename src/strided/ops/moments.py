@@ -140,7 +140,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
     fold = _complex_norm if ord == 2 and x.dtype.is_complex else _NORMS.get(ord)
     real = x.dtype.to_real()
-    if math.isnan(ord) and all(x.shape[d] == 1 for d in dims) and (x.ndim or dim is None):  # of one element the absolute value, whatever its order
+    if fold is None and all(x.shape[d] == 1 for d in dims) and (x.ndim or dim is None):  # of one element the absolute value, whatever its order
         fold = _NORMS[math.inf]
     out = fold((x,), dims, (real,), keepdim) if fold else _norm_p((x, ord), dims, (real,), keepdim)
     if tracking(x):
