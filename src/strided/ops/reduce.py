@@ -348,8 +348,6 @@ def _arg(name, fold):
     def resolve(input, dim, dtype):
         if isinstance(dim, (tuple, list)):
             raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
-        if input.dtype is dtypes.bool_:
-            raise RuntimeError(f"{name}(): does not support bool input\n  Convert it first, as in x.byte().")
         dims = dims_of(dim, input.ndim)
         _check_nonempty(name, input, dims, dim)
         return dims, dtypes.int64
