@@ -373,6 +373,7 @@ def tolerance(specs):
 
 READS_PAST = {"median", "kthvalue"}  # PyTorch's copy of an expanded tensor is too short for them: they read beyond it
 OUT = {"sum out", "add out"}
+SHARED_OUT = {"sum out"}  # PyTorch takes a dimension of out= whose elements share one place for a reduced one: sum(dim=0) of [3, 4] gives the sum of all twelve. Refused here
 
 LENIENT = {"TypeError", "RuntimeError", "ValueError", "IndexError", "NotImplementedError", "OverflowError"}
 
@@ -402,6 +403,8 @@ def difference(case):
     if raised(expected) and "not implemented for" in expected[2]:
         return None  # PyTorch has no kernel for the dtype
     if undefined(case) and not raised(expected) and not raised(got):
+        return None
+    if name in SHARED_OUT and specs[-1][3] == "expanded" and not raised(expected) and raised(got) and got[2].startswith("unsupported operation: more than one element"):
         return None
     if name in (".expand", ".as_strided") and not raised(expected) and min(expected[1], default=0) < 0:  # PyTorch makes a negative size where another is 0
         return None
