@@ -16,12 +16,14 @@ def setting(optimizer=torch.optim.SGD, **options):
     return net, optimizer(net.parameters(), **{"lr": 0.1, **options})
 
 
-def step_of(net, optimizer, zero=True, keep=False):
+def step_of(net, optimizer, zero=True, keep=False, clip=None):
     def step(x, y):
         if zero:
             optimizer.zero_grad()
         loss = F.cross_entropy(net(x), y)
         loss.backward()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(net.parameters(), clip)
         optimizer.step()
         return loss if keep else loss.detach()
 
@@ -88,15 +90,106 @@ def test_gradients_that_were_there_are_added_to():
             optimizer.zero_grad(), its.zero_grad()
 
 
-@pytest.mark.parametrize("optimizer, options", [(torch.optim.SGD, {"momentum": 0.9}), (torch.optim.SGD, {"weight_decay": 0.1, "nesterov": True, "momentum": 0.5}), (torch.optim.AdamW, {"lr": 0.01})])
-def test_optimisers_with_state(optimizer, options):
-    (net, ours), (other, its) = setting(optimizer, **options), setting(optimizer, **options)
+O, L = torch.optim, torch.optim.lr_scheduler
+OPTIMISERS = [
+    (O.SGD, {"momentum": 0.9}), (O.SGD, {"weight_decay": 0.1, "nesterov": True, "momentum": 0.5}), (O.AdamW, {"lr": 0.01}), (O.Adam, {"lr": 0.01, "amsgrad": True}),
+    (O.Adam, {"lr": torch.tensor(0.01)}), (O.AdamW, {"maximize": True}), (O.RMSprop, {"momentum": 0.5}), (O.Adagrad, {"lr_decay": 0.1}), (O.Adamax, {}), (O.Rprop, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", [None, lambda o: L.CosineAnnealingLR(o, 5), lambda o: L.OneCycleLR(o, 0.02, total_steps=12, cycle_momentum="lr_decay" not in o.defaults)])
+@pytest.mark.parametrize("optimizer, options", OPTIMISERS)
+def test_optimisers_with_state(optimizer, options, schedule):
+    options = {k: v.clone() if torch.is_tensor(v) else v for k, v in options.items()}
+    if schedule is not None and not ({"betas", "momentum"} & setting(optimizer, **options)[1].defaults.keys()):
+        schedule = lambda o: L.ExponentialLR(o, 0.9)
+    (net, ours), (other, its) = [setting(optimizer, **{k: v.clone() if torch.is_tensor(v) else v for k, v in options.items()}) for _ in range(2)]
+    run, eager = torch.compile(step_of(net, ours, clip=0.5)), step_of(other, its, clip=0.5)
+    schedules = [] if schedule is None else [schedule(ours), schedule(its)]
+    for x, y in batches(9):
+        assert torch.equal(run(x, y), eager(x, y))
+        for one in schedules:
+            one.step()
+        identical(net, ours, other, its)
+    assert run.programs <= 2 and not run.reasons  # the first step makes what is kept
+
+
+def identical(net, ours, other, its):
+    for p, q in zip(net.parameters(), other.parameters()):
+        assert torch.equal(p, q)
+        assert ours.state[p].keys() == its.state[q].keys()
+        for name, kept in ours.state[p].items():
+            assert torch.equal(kept, its.state[q][name]), name
+
+
+def _decay(ours):
+    ours.param_groups[0]["weight_decay"] = 0.1
+
+
+def _count(ours):
+    list(ours.state.values())[0]["step"].fill_(40.0)
+
+
+def _load(ours):
+    ours.load_state_dict(copy.deepcopy(ours.state_dict()))
+
+
+def _rate(ours):
+    ours.param_groups[1]["lr"] = 0.3
+
+
+def _tensor(ours):
+    ours.param_groups[0]["lr"] = torch.tensor(0.03)
+
+
+@pytest.mark.parametrize("change, kinds", [(_decay, 2), (_count, 2), (_load, 2), (_rate, 1), (_tensor, 1)])
+def test_what_changes_between_steps(change, kinds):
+    """Numbers are taken anew; another formula, or parameters that are no longer counted together, are another kind of call."""
+
+    def made():
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(12, 40), nn.ReLU(), nn.Linear(40, 5))
+        first, last = net[0].parameters(), net[2].parameters()
+        return net, torch.optim.Adam([{"params": first}, {"params": last, "lr": 0.02}], lr=0.01)
+
+    (net, ours), (other, its) = made(), made()
     run, eager = torch.compile(step_of(net, ours)), step_of(other, its)
-    for x, y in batches(6):
+    for number, (x, y) in enumerate(batches(10)):
+        if number == 5:
+            change(ours), change(its)
         run(x, y), eager(x, y)
-        same(net, other)
-    if optimizer is torch.optim.SGD:  # the first step makes the buffers
-        assert run.programs == 1 and not run.reasons
+        identical(net, ours, other, its)
+    assert run.programs == kinds and not run.reasons
+
+
+def test_two_steps_in_a_call_and_a_rate_that_the_function_reads():
+    (net, ours), (other, its) = setting(O.Adam, lr=0.01), setting(O.Adam, lr=0.01)
+
+    def twice(net, optimizer):
+        one = step_of(net, optimizer)
+
+        def run(x, y):
+            one(x, y)
+            return one(x, y) * optimizer.param_groups[0]["lr"]
+
+        return run
+
+    run, eager = torch.compile(twice(net, ours)), twice(other, its)
+    for number, (x, y) in enumerate(batches(6)):
+        for optimizer in (ours, its):
+            optimizer.param_groups[0]["lr"] = 0.01 if number < 4 else 0.02
+        assert torch.equal(run(x, y), eager(x, y))
+        identical(net, ours, other, its)
+    assert run.programs == 2
+
+
+def test_rules_that_need_what_they_have_just_written_run_eagerly():
+    (net, ours), (other, its) = setting(O.NAdam), setting(O.NAdam)
+    run, eager = torch.compile(step_of(net, ours)), step_of(other, its)
+    for x, y in batches(4):
+        assert torch.equal(run(x, y), eager(x, y))
+        identical(net, ours, other, its)
+    assert not run.programs and run.reasons
 
 
 def test_what_first_calls_fill():

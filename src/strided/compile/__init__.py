@@ -1,7 +1,7 @@
 """`compile`: a function or a module recorded once for each kind of call, then replayed as one native call; its gradients, too.
 
 This file holds the public function and the checks of its arguments. recording.py notes what kernels do, guards.py what was taken for granted, program.py
-plans memory, fuse.py joins kernels, function.py is the compiled callable, calls.py writes its usual call as one function, gradients.py has its backward
+plans memory, updates.py asks optimisers for their numbers, fuse.py joins kernels, function.py is the compiled callable, calls.py writes its usual call as one function, gradients.py has its backward
 passes, module.py the wrapper of modules.
 """
 import functools
@@ -28,8 +28,8 @@ def compile(
 
     The first call of a kind (shapes, dtypes, Python arguments, the state of the module) runs eagerly and is recorded, later ones are replayed. A call
     that cannot be recorded (a tensor's value decides what happens, NumPy computes a part, it prints) runs eagerly; `reasons` of the result says why, and
-    `fullgraph=True` raises instead. A whole training step may be compiled (zero_grad, backward, step), as long as Python reads no number of a tensor in it, as Adam's
-    count of steps is. Up to `recompile_limit` kinds (8) are recorded. `backend="eager"` records nothing. `dynamic`, `mode` and `options`
+    `fullgraph=True` raises instead. A whole training step may be compiled (zero_grad, backward, clipping, step), as long as Python reads no number of a tensor in it;
+    learning rates and counts of steps are asked of the optimiser anew at every call, so that schedules are respected and record nothing again (NAdam and ASGD run eagerly). Up to `recompile_limit` kinds (8) are recorded. `backend="eager"` records nothing. `dynamic`, `mode` and `options`
     change nothing. Without `model`, a decorator. `disable=True` returns `model` itself. A callable `backend` raises NotImplementedError: the recording
     is of memory and kernels, not a graph of Python's.
     """

@@ -35,8 +35,8 @@ class _Text:
         self.names[name] = value
         return name
 
-    def run(self, program, bases: dict[int, str], otherwise: str) -> None:
-        """Replays the program. bases: expressions of the addresses that it uses. otherwise: what to do where a check fails."""
+    def run(self, program, bases: dict[int, str], otherwise: str, numbers: str = "") -> None:
+        """Replays the program. bases: expressions of the addresses that it uses. otherwise: what to do where a check fails. numbers: the program's, unpacked."""
         arena = "0"
         if 1 in program.used:
             self.names["error"] = indexing._error
@@ -44,9 +44,9 @@ class _Text:
         if program.arena:
             self.do(f"arena = new_storage({program.arena})")
             arena = "arena.data"
-        count = program.format.size // 8
+        count = program.bases
         addresses = [arena, *(bases[b] if b in program.used else "0" for b in range(1, count))]
-        self.do(f"bases = {self.name(program.format.pack)}({', '.join(addresses)})")
+        self.do(f"bases = {self.name(program.format.pack)}({', '.join(addresses)}{numbers})")
         self.do(f"replay({self.name(program.code)}, bases)")
         for base, offset in program.flags:
             self.do(f"if {self.name(read_flag)}({addresses[base]} + {offset}):")
@@ -70,13 +70,13 @@ class _Text:
 
 
 def forward(entry: Entry):
-    """`call(again, leaves)`: a replayed call's result; None where the general way is needed. again: what makes the call once more."""
+    """`call(again, leaves, numbers)`: a replayed call's result; None where the general way is needed. again: what makes the call once more."""
     program = entry.forward
     if entry.random or entry.copies or any(not o.spec.numel for o in entry.fresh):
         return None
     from .gradients import CompiledFunctionBackward0
 
-    text = _Text("def call(again, leaves):")
+    text = _Text("def call(again, leaves, numbers):")
     names = [f"x{place}" for place in range(entry.leaves)]
     if names:
         text.do(f"[{', '.join(names)}] = leaves")
@@ -97,7 +97,7 @@ def forward(entry: Entry):
         text.do(f"{storage} = new_storage({entry.sizes[name]})")
     text.do(f"kept = new_storage({entry.kept_bytes})")
     bases = [f"{name}.ptr" for name in names] + [f"{storage}.data" for storage in storages.values()] + ["kept.data"]
-    text.run(program, dict(enumerate(bases, FIRST_TENSOR)), otherwise)
+    text.run(program, dict(enumerate(bases, FIRST_TENSOR)), otherwise, ", *numbers" if entry.updates else "")
     for place, raised in entry.written:
         text.do(f"{names[place]}.mem.version += {raised}")
     for place, _, o in entry.made:

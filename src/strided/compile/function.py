@@ -30,6 +30,7 @@ from .guards import SIMPLE, Snapshot, marks_of
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
 from .results import Built, Output, Place, add_blocks, copied, hooked, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of
+from .updates import ask
 
 CHANGES = "it changes the state of a module or a variable"
 WARM_UP = 2  # calls of a kind that may change state before it is believed that they always do: first calls fill caches and make buffers
@@ -81,7 +82,9 @@ class Compiled:
             return self.function(*args, **kwargs)
         for entry in self.entries.get(key, ()):
             if entry.snapshot.holds() and (entry.grads is None or entry.grads == [t._grad is None for t in leaves]) and (not entry.made or entry.may_leave(leaves)):
-                return entry.call(self.function, args, kwargs, leaves)
+                numbers = ask(entry.updates, entry.rules) if entry.updates else ()
+                if numbers is not None:
+                    return entry.call(self.function, args, kwargs, leaves, numbers)
         if sum(map(len, self.entries.values())) >= self.limit:
             return self._give_up(key, f"it was recorded for {self.limit} kinds of call already", args, kwargs)
         if not self.recording.acquire(blocking=False):  # another thread records: it may well be this very kind of call
@@ -188,6 +191,8 @@ class Entry:
         self.waiting: Any = None  # weak reference to the node whose backward pass is to be recorded
         self.attempts = 0
         self.made: list[tuple] = []  # (place, whether it had a gradient before, Output or None) of the external tensors whose .grad the call sets
+        self.updates: list = []  # of optimisers, which are asked for the numbers of a replay, and the rules that take those
+        self.rules: list[tuple] = []
         self.spent = False  # the results' graph was used up inside
 
     @property
@@ -209,8 +214,11 @@ class Entry:
         with Recording() as recording:
             result = function(*args, **kwargs)
         reason = recording.reason
+        watched = recording.watched
+        self.snapshot.settle([update.group for update in watched.updates], watched.plain)
         if reason is None and not self.snapshot.holds():
             reason = CHANGES
+        reason = reason or watched.reason
         if reason is None and any(t.mem is not mem or t._node is not node for t, (mem, _, _, node) in zip(external, before)):
             reason = "it changes the history or the memory of a tensor from outside"
         given = [place for place, (t, (_, _, grad, _)) in enumerate(zip(external, before)) if t._grad is not grad]
@@ -242,6 +250,8 @@ class Entry:
         except Unknown as error:
             return result, str(error)
         self.recipes = recording.recipes
+        self.updates, self.rules = watched.updates, watched.rules
+        self.numbers = len(watched.numbers)
         self.changed = {("block", number) for number, block in enumerate(recording.blocks) if block.version}
         self.outputs = outputs
         self.fresh = [o for o in outputs if o.spec is not None]
@@ -348,15 +358,15 @@ class Entry:
             late = any(step.what == "flag" or ("fault",) in names(step) for step in steps[pause:])
             pause = None if late else pause
         self.copies = self.checked and pause is None
-        self.forward = Program(steps, self.sizes, places, number, pause)
+        self.forward = Program(steps, self.sizes, places, number, pause, self.numbers)
         self.steps, self.recipes = [], {}
         return places
 
     # ---- replaying ----
 
-    def call(self, function, args, kwargs, leaves):
+    def call(self, function, args, kwargs, leaves, numbers=()):
         if self.quick is not None:
-            return self.quick((function, args, kwargs, None), leaves)
+            return self.quick((function, args, kwargs, None), leaves, numbers)
         if self.forward is None:
             if self.waiting() is not None:
                 return function(*args, **kwargs)  # the first call's backward pass may still come
@@ -377,7 +387,7 @@ class Entry:
             external[place]._grad = None  # dropped in the recorded call, too: its memory serves the next one
         results = [new_storage(self.sizes[name]) for name in self.result_blocks]
         kept = new_storage(self.kept_bytes)
-        addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[storage.data for storage in results], kept.data]
+        addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[storage.data for storage in results], kept.data, *numbers]
         contents = self.contents(external) if self.copies else ()
         if not run(self.forward, addresses, self.random):
             put_back(external, contents)

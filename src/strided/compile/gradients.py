@@ -132,7 +132,7 @@ def record_backward(node, entry: Entry, grads):
     first = node.first
     with Recording() as recording:
         results = node.recompute(grads)
-    if recording.reason is not None or not entry.snapshot.holds():
+    if recording.reason is not None or recording.watched.updates or recording.watched.plain or not entry.snapshot.holds():
         return results
     memory = first.memory
     try:

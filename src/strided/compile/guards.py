@@ -82,6 +82,9 @@ class Snapshot:
         self.states: list[tuple[Spec, bool, bool]] = []
         self.reason: str | None = None
         self._holds = None
+        self._groups: set[int] = set()  # options of optimisers that only the optimisers themselves read
+        self._options: list[tuple] = []  # (group, key, value) of them
+        self._guarded = 0
         self._seen: set[int] = set()
         self._codes: set = set()
         self._names: dict[str, None] = {}  # that code uses, as a global, an attribute or a string
@@ -100,7 +103,19 @@ class Snapshot:
         self.names = frozenset(self._names)
         self.same += [(Tensor.__dict__, name, Tensor.__dict__[name]) for name in self._names if name in Tensor.__dict__ and name[:2] != "__"]
         self.same = [*{(id(holder), key): (holder, key, value) for holder, key, value in self.same}.values()]
+        self._guarded = len(self.same)
         del self._queue, self._codes, self._looked, self._spaces, self._names, self._layers
+
+    def settle(self, asked, plain) -> None:
+        """Says whose options need not be watched: of the groups that are asked for what follows from them (compile/updates.py), and of those that nobody steps; not of the plain ones.
+
+        What the user's own code may read is watched in any case.
+        """
+        own = self.names & {"param_groups", "state_dict", "defaults", "__dict__", "vars", "copy", "deepcopy"}
+        watched = {id(group) for group in plain} - {id(group) for group in asked}
+        del self.same[self._guarded :]
+        self.same += [(group, key, value) for group, key, value in self._options if own or key in self.names or id(group) in watched]
+        self._holds = None
 
     def holds(self) -> bool:
         """Whether everything is as it was: one generated function, since this runs at every call."""
@@ -211,6 +226,8 @@ class Snapshot:
                 self.reason = "a module has backward hooks"
             if isinstance(value, Optimizer):
                 self._queue += [GLOBAL_STEP_PRE, GLOBAL_STEP_POST]
+                if _of_library(kind) and kind.step is Optimizer.step:
+                    self._groups.update(map(id, value.param_groups))
             self._object(value)
         elif hasattr(kind, "__setitem__"):  # an array of NumPy's, a bytearray
             self.reason = f"it uses an object of type {kind.__name__}, whose contents cannot be watched"
@@ -224,7 +241,11 @@ class Snapshot:
         elif isinstance(value, (dict, types.MappingProxyType)):
             self.lengths.append((value, len(value) if len(value) < 2 else [*value]))
             for key, item in value.items():
-                self._entry(value, key, item)
+                if id(value) in self._groups and key != "params":
+                    self._options.append((value, key, item))
+                    self._queue.append(item)
+                else:
+                    self._entry(value, key, item)
         else:
             self.lengths.append((value, len(value)))
             for place, item in enumerate(value):

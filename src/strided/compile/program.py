@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..kernels.native import new_storage, read_flag, replay
 from ..ops import indexing
+from .updates import Number
 
 _POINTERS = 1 << 32, 1 << 47  # where user memory lies: a slot in this range that belongs to nothing known must not be kept as a number
 _FILL, _MOVE = 0, 1  # in place of a descriptor's address; see runtime_capture.py
@@ -45,7 +46,7 @@ class Memory:
 
 
 class Step(NamedTuple):
-    """A recorded step with its addresses resolved: a slot is an int, or ((kind, number), offset). writes: the regions that it may write, where that is known."""
+    """A recorded step with its addresses resolved: a slot is an int, a `Number`, or ((kind, number), offset). writes: the regions that it may write, where that is known."""
 
     what: Any
     slots: tuple
@@ -59,6 +60,9 @@ def resolve(steps, memory: Memory) -> list[Step]:
     for step in steps:
         slots = []
         for value in step.slots:
+            if type(value) is Number:
+                slots.append(value)
+                continue
             place = memory.find(value) if value >= _POINTERS[0] else None
             if place is None and _POINTERS[0] <= value < _POINTERS[1]:
                 where = "" if step.line is None else f" (line {step.line[1]})"
@@ -78,9 +82,10 @@ class Program:
 
     places: (number, offset) of the base of every region that is not this program's own; bases are numbered from 1. Blocks without a place share the arena.
     pause: number of the step before which checks are looked at; none follows it, and nothing from outside is written before it.
+    numbers: how many floats a run is given beside its addresses; they lie behind the bases.
     """
 
-    def __init__(self, steps: list[Step], sizes: dict[tuple, int], places: dict[tuple, tuple[int, int]], bases: int, pause: int | None = None):
+    def __init__(self, steps: list[Step], sizes: dict[tuple, int], places: dict[tuple, tuple[int, int]], bases: int, pause: int | None = None, numbers: int = 0):
         self.kept = [step.what for step in steps if type(step.what) is bytes]  # descriptors must outlive their addresses
         own = {name for step in steps for name in names(step) if name not in places}
         self.temporary = sum(sizes[name] for name in own)
@@ -96,7 +101,7 @@ class Program:
                 words = []
                 counts.append(0)
                 parts.append(words)
-            slots = [(-1, slot) if type(slot) is int else _shifted(places[slot[0]], slot[1]) for slot in step.slots]
+            slots = [(-1, s) if type(s) is int else (1 + bases + s.place, 0) if type(s) is Number else _shifted(places[s[0]], s[1]) for s in step.slots]
             self.used.update(base for base, _ in slots)
             if step.what == "flag":
                 self.flags += slots
@@ -106,10 +111,11 @@ class Program:
             words += [_FILL if step.what == "fill" else _MOVE if step.what == "move" else _address(step.what), len(slots), *(word for slot in slots for word in slot)]
         self.code, *rest = (struct.pack(f"<{1 + len(part)}q", count, *part) for count, part in zip(counts, parts))
         self.rest = rest[0] if rest else None
-        self.format = struct.Struct(f"<{1 + bases}q")
+        self.format = struct.Struct(f"<{1 + bases}q{numbers}d")
+        self.bases = 1 + bases
 
-    def run(self, *addresses: int) -> bool:
-        """Runs with the addresses of the bases 1, 2, …; False where a kernel met bad input (no such class): the results are then worthless."""
+    def run(self, *addresses) -> bool:
+        """Runs with the addresses of the bases 1, 2, … and the numbers behind them; False where a kernel met bad input (no such class): the results are then worthless."""
         arena = new_storage(self.arena)
         bases = self.format.pack(arena.data, *addresses)
         replay(self.code, bases)

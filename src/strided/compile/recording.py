@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from ..dispatch import HOOKS
 from ..kernels import native
-from ..kernels.recipes import KEEP, RECIPES, UNREPEATABLE
+from ..kernels.recipes import KEEP, LISTENERS, RECIPES, UNREPEATABLE
 from ..kernels.runtime_capture import BUFFER, FILL, FLAG, LAUNCH, LAUNCH_NEW, MOVE, NEW_STORAGE, READ
+from .updates import Number, Watched
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _LOCK = threading.Lock()  # one recording at a time: the border has one callback
@@ -39,18 +40,21 @@ class Recording:
         self.reason: str | None = None
         self.thread = 0
         self.recipes: dict[bytes, Any] = {}
+        self.watched = Watched()
 
     def __enter__(self):
         _LOCK.acquire()
         native.clear_plans()  # plans made from here on leave their recipes
         KEEP[0] = True
         self.thread = threading.get_ident()
+        LISTENERS[self.thread] = self.watched
         native.set_capture(self._note)
         return self
 
     def __exit__(self, *exc):
         native.set_capture(None)
         KEEP[0] = False
+        del LISTENERS[self.thread]
         self.recipes = dict(RECIPES)
         RECIPES.clear()
         if UNREPEATABLE and self.reason is None:
@@ -69,19 +73,28 @@ class Recording:
             return
         slots = struct.unpack(f"<{count}q", ctypes.string_at(address, 8 * count)) if count else ()
         if kind == LAUNCH or kind == LAUNCH_NEW:
+            watched = self.watched
+            if watched.now is not None:
+                first, some = watched.now
+                slots = (*slots[: count - some], *map(Number, range(first, first + some)))
+            elif watched.inside:
+                watched.launched = True
             if kind == LAUNCH_NEW:
                 self.blocks.append(storage)
             self.steps.append(Step(what, slots, user_line()))
         elif kind == NEW_STORAGE:
             self.blocks.append(storage)
         elif kind == FILL:
+            self.watched.launched = True
             self.steps.append(Step("fill", slots, user_line()))
         elif kind == MOVE:
+            self.watched.launched = True
             self.steps.append(Step("move", slots, user_line()))
         elif kind == FLAG:
             self.steps.append(Step("flag", slots, user_line()))
         elif kind == READ:
-            self.refuse("Python reads a tensor's value")
+            if not self.watched.may_read(slots[1], self.steps):
+                self.refuse("Python reads a tensor's value")
         elif kind == BUFFER:
             self.refuse("an operator is computed by NumPy")
 

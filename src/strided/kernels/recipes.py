@@ -10,6 +10,7 @@ from ..layout import Layout
 
 RECIPES: dict[bytes, Recipe | Copied] = {}
 KEEP = [False]
+LISTENERS: dict[int, Any] = {}  # thread → who is told there of optimisers' updates and of the numbers that their rules are given (compile/updates.py)
 UNREPEATABLE: list[str] = []  # what was done meanwhile that a replay would leave out
 
 

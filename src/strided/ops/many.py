@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
+from threading import get_ident
 
 from .. import dispatch, errors
 from ..autograd.graph import tracking
@@ -15,7 +16,7 @@ from ..kernels import native
 from ..kernels.fold import build_fold
 from ..kernels.many import Many
 from ..kernels.map import GRAIN, LONG, build_map
-from ..kernels.recipes import KEEP
+from ..kernels.recipes import KEEP, LISTENERS
 from ..layout import Layout
 from .create import empty, tensor
 from .elementwise import check_overlap
@@ -89,6 +90,9 @@ def fused_update(name, written, tensors, numbers):
                   flops=lambda args, kwargs, result: E.flops(exprs(tuple(kwargs.items()))) * sum(operands[0].numel() for operands in args[0]))  # fmt: skip
         def update(members, *values, **choices):
             kind = tuple(choices.items())
+            listener = LISTENERS.get(get_ident()) if LISTENERS else None
+            if listener is not None and listener.rule((name, kind, *[id(operands[0]) for operands in members]), values):
+                return []  # only the numbers were wanted
             flat = [t for operands in members for t in operands]
             if KEEP[0]:  # somebody records launches, and knows addresses in slots only
                 together = None
@@ -106,6 +110,8 @@ def fused_update(name, written, tensors, numbers):
                     if desc is not None:
                         pointers = [t.ptr for t in operands]
                         dispatch.launch(desc, *pointers[:written], *pointers, *values)
+                if listener is not None:
+                    listener.ruled()
             for operands in members:
                 for t in operands[:written]:
                     t.mem.version += 1

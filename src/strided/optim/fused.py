@@ -3,10 +3,13 @@
 The functions take elements of a kernel and, for a step that is differentiated through, whole tensors. `fused_update`, which turns a formula into one launch
 for all parameters, is in ops/many.py; the formulas are with their rules.
 """
+from threading import get_ident
+
 from .. import ops
 from ..autograd.modes import no_grad
 from ..kernels import expr as E
 from ..kernels.native import read_scalar
+from ..kernels.recipes import LISTENERS
 from ..ops.many import fused_update
 
 
@@ -31,7 +34,8 @@ def counted(members):
     """Counts a step in the state of each (parameter, gradient, state). Returns [(number of the step, from 1; the members whose step it is)]."""
     with no_grad():
         _count([(state["step"],) for _, _, state in members])
-    return by_value(members, "step")
+    listener = LISTENERS.get(get_ident()) if LISTENERS else None
+    return by_value(members, "step") if listener is None else listener.counts(by_value, members)
 
 
 def by_value(members, name):

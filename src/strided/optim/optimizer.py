@@ -4,8 +4,10 @@ import copy
 import functools
 import itertools
 import warnings
+from threading import get_ident
 
 from ..autograd.modes import enable_grad, set_grad_enabled
+from ..kernels.recipes import LISTENERS
 from ..nn.hooks import HookTable, _add
 from ..nn.parameter import typename
 from ..tensor import Tensor
@@ -158,7 +160,11 @@ class Optimizer:
                             empty.append(p)
                         members.append((*_as_real(p, grad), state) if p.dtype.is_complex else (p, grad, state))
                 if members:
-                    self._update_all(group, members)
+                    listener = LISTENERS.get(get_ident()) if LISTENERS else None
+                    if listener is None:
+                        self._update_all(group, members)
+                    else:
+                        listener.update(self, group, members)
                 for p in empty:
                     if not self.state[p]:  # a rule that keeps nothing leaves no empty entry behind
                         del self.state[p]
