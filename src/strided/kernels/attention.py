@@ -29,7 +29,7 @@ def build_attention(out, query, key, value, mask=None, *, causal: bool = False, 
 
     query [*, L, E], key [*, S, E], value [*, S, Ev], out [*, L, Ev], mask [*, L, S] of a dtype of `MASKS`; batch dimensions come broadcast to one shape.
     Slots: addresses of out, query, key, value (, mask), of the statistics that the gradients want or 0, then scale as a float. Rows that may look nowhere
-    give zeros. Statistics are float32 [2, *, L]: the greatest score of a row and the inverse of the sum of its exponentials.
+    give zeros. Statistics are float32, [*, L] or [2, *, L] as `kept` says.
     """
     layouts = [x[1] for x in (query, key, value, out)]
     kind, mask_name = _kind(query[0]), "" if mask is None else mask[0].name
@@ -111,7 +111,7 @@ def build_attention_grad(results, query, key, value, grad, out, mask=None, *, ca
         tall * width + nr, tall * values + nr, block * (width + top) + nr, block * (values + top) + nr,  # Q, G, Q^T, G^T as left operands
         k_rows * width + nr, k_rows * values + nr, wide * k_rows + nr,  # K^T, V^T, K as right ones
         (q_rows + top) * nr, (q_rows + top) * nr, (q_rows + top) * (k_rows + SPILL) + nr,  # weights, their gradients, those as a left operand
-        tall * wide, k_rows * (width + top), k_rows * (values + top), length, length, nr,  # sums of the results; of each row; factors of a panel
+        tall * wide, k_rows * (width + top), k_rows * (values + top), length, nr,  # sums of the results; of each row; factors of a panel
     ))  # fmt: skip
     words = [length, keys, width, values, entries, q_rows, k_rows, int(causal), *_edges(layouts, mask), *offsets, *batch_words]
     return native.pack_desc(address, 11 + (mask is not None), parts, work > GIL_GRAIN, 0, words), parts * offsets[-1]

@@ -1,21 +1,21 @@
 """The gradients of attention as one kernel, in LLVM IR: d_query, d_key and d_value without the matrix of scores in memory.
 
-The weights are computed again, NR keys a panel and a block of query rows at a time, from the scores and what the forward pass kept of each row: its
-greatest score and the inverse of its sum. Keys are lanes, so that weights and their gradients are right operands where they stand; only those of the
+The weights are computed again, NR keys a panel and a block of query rows at a time, from the scores and what the forward pass kept of each row
+(`attention_text.kept`). Keys are lanes, so that weights and their gradients are right operands where they stand; only those of the
 query's gradient are packed. Sums over blocks are float32 and rounded once. Which calls come here is decided in attention.py.
 
     S = Q K^T    P = softmax(scale S + mask)    dP = G V^T    dS = P (dP - rowsum(G O))    dQ = scale dS K    dK += scale dS^T Q    dV += P^T G
 """
 from __future__ import annotations
 
-from .attention_text import LOG2_E, add_mask, exp2, mask_memory, number, pack_left, pack_right, product, product_functions, reduced, turn
+from .attention_text import LOG2_E, add_mask, exp2, kept, mask_memory, number, pack_left, pack_right, product, product_functions, reduced, turn
 from .gemm_ir import batch_offsets
 from .gemm_pack import Kind
 from .gemm_text import TYPES, Function, module, vector
 
 # Sizes, then strides in elements (rows, columns) of every operand; offsets of the scratch's parts in bytes, and its whole size.
 OPERANDS = "q k v g o dq dk dv m".split()
-PARTS = "pq pg qt gt kt vt kb s d pd dq dk dv base delta factors".split()
+PARTS = "pq pg qt gt kt vt kb s d pd dq dk dv delta factors".split()
 SIZES = "length keys width value_width items q_rows k_rows causal".split()
 WORDS = [*SIZES, *(f"{axis}s{name}" for name in OPERANDS for axis in "rc"), *(f"at_{part}" for part in PARTS), "scratch", "batch_dims"]
 FIRST = 8
@@ -26,16 +26,16 @@ ARGUMENTS = [word for word in WORDS if not word.startswith(("at_", "scratch", "b
 
 def attention_grad_module(kind: Kind, result: str, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v, g as a and b, float32 as c. result: dtype of the gradients. mask: "" or the dtype of the mask."""
-    functions = [kernel(kind, result, mask), entry(kind, result, mask, attributes), weights(kind, attributes), prepare(kind, mask, attributes)]
+    functions = [kernel(kind, result, mask), entry(kind, result, mask, attributes), weights(kind, mask, attributes), prepare(kind, attributes)]
     functions += [round_out(kind, result, attributes), turn(kind, result, attributes), *product_functions(kind, (kind.a, kind.own), attributes)]
     return module(*functions)
 
 
-def prepare(kind: Kind, mask: str, attributes: str) -> Function:
-    """delta[i] = the sum of g * o of row i; base[i] = its greatest score, of scores that a negative scale has not turned yet."""
+def prepare(kind: Kind, attributes: str) -> Function:
+    """delta[i] = the sum of g * o of row i."""
     memory, half, w = TYPES[kind.a][0], kind.tile.half, kind.tile.width
     wide = vector("float", w)
-    names = "ptr noalias %g, i64 %rsg, i64 %csg, ptr noalias %o, i64 %rso, i64 %cso, ptr noalias %top, ptr noalias %base, ptr noalias %delta, float %scale"
+    names = "ptr noalias %g, i64 %rsg, i64 %csg, ptr noalias %o, i64 %rso, i64 %cso, ptr noalias %delta"
     f = Function("prepare", f"i64 %rows, i64 %columns, {names}", attributes + " noinline")
     read = lambda row, e, lanes=1: f.decode(kind.a, f.load(vector(memory, lanes), f.at(memory, row, e), 4 if memory == "float" else 2), lanes, half)
     with f.loop(0, "%rows") as i:
@@ -49,16 +49,11 @@ def prepare(kind: Kind, mask: str, attributes: str) -> Function:
         with f.loop(whole, "%columns") as e:
             f.store("float", f.fma("float", 1, read(g, f.mul(e, "%csg")), read(o, f.mul(e, "%cso")), f.load("float", total), kind.tile.fused), total)
         f.store("float", f.load("float", total), f.at("float", "%delta", i))
-        top = f.load("float", f.at("float", "%top", i))
-        if not mask:
-            turned = f.op("fcmp olt float %scale, 0.0")
-            top = f.op(f"select i1 {turned}, float {f.op(f'fneg float {top}')}, float {top}")
-        f.store("float", top, f.at("float", "%base", i))
     return f
 
 
-def weights(kind: Kind, attributes: str) -> Function:
-    """Scores S [rows, NR] become weights, 2^((S - base) * factor) * inverse, and their gradients D become those of the scores: S * (D - delta).
+def weights(kind: Kind, mask: str, attributes: str) -> Function:
+    """Scores S [rows, NR] become weights, e^(scale S - base), with floating masks times the row's inverse; their gradients D those of the scores: S * (D - delta).
 
     Of the rows before `clear`, lane j counts where j < keys and, with `causal`, j < first + the row's number; behind, all do. What does not is 0 in both,
     and a weight of 0 passes nothing on, whatever stands in D.
@@ -66,16 +61,20 @@ def weights(kind: Kind, attributes: str) -> Function:
     t = kind.tile
     w, nr = t.width, t.nr
     wide, bits = vector("float", w), vector("i1", w)
-    names = "i64 %begin, i64 %clear, i64 %rows, i64 %keys, i1 %causal, i64 %first, float %factor"
+    names = "i64 %begin, i64 %clear, i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale"
     f = Function("weights", f"{names}, ptr noalias %s, ptr noalias %d, ptr noalias %base, ptr noalias %inverse, ptr noalias %delta", attributes + " noinline")
-    factor = f.splat("float", "%factor", w)
+    factor, scale = f.constant("float", number(LOG2_E), w), f.splat("float", "%scale", w)
 
     def row(i, live=None):
         base, inverse, delta = (f.splat("float", f.load("float", f.at("float", f"%{name}", i)), w) for name in ("base", "inverse", "delta"))
         for j in range(t.vectors):
             here, there = (f.at("float", part, f.add(f.mul(i, nr), j * w)) for part in ("%s", "%d"))
-            p = exp2(f, f.op(f"fsub {wide} {f.load(wide, here, 64)}, {base}"), factor, w, t.fused)
-            p = f.times("float", w, p, inverse)
+            score = f.load(wide, here, 64)
+            if not mask:
+                score = f.times("float", w, score, scale)
+            p = exp2(f, f.op(f"fsub {wide} {score}, {base}"), factor, w, t.fused)
+            if kept(mask) == 2:
+                p = f.times("float", w, p, inverse)
             if live is not None:
                 p = f.op(f"select {bits} {f.lanes_below(f.sub(live, j * w), w)}, {wide} {p}, {wide} zeroinitializer")
             centred = f.op(f"fsub {wide} {f.load(wide, there, 64)}, {delta}")
@@ -109,20 +108,16 @@ def round_out(kind: Kind, result: str, attributes: str) -> Function:
 
 
 def entry(kind: Kind, result: str, mask: str, attributes: str) -> Function:
-    """The gradients of one batch entry. Pointers stand at it; top, inverse: what the forward pass kept of its rows."""
+    """The gradients of one batch entry. Pointers stand at it; base, inverse: what the forward pass kept of its rows."""
     memory, out, nr, top = TYPES[kind.a][0], TYPES[result][0], kind.tile.nr, kind.tile.heights[0]
-    pointers = ", ".join(f"ptr %{name}" for name in [*OPERANDS, "top", "inverse", *(f"at_{part}" for part in PARTS)])
+    pointers = ", ".join(f"ptr %{name}" for name in [*OPERANDS, "base", "inverse", *(f"at_{part}" for part in PARTS)])
     f = Function("entry", f"{pointers}, {', '.join(f'i64 %{word}' for word in ARGUMENTS)}, float %scale", attributes + " noinline")
     largest = lambda a, b: f.call("i64", "llvm.smax.i64", f"i64 {a}", f"i64 {b}")
     place = lambda part, *indices: f.at("float", f"%at_{part}", indices[0] if len(indices) == 1 else f.mul(*indices))
     causal = f.compare("ne", "%causal", 0)
-    factor = number(LOG2_E)
-    if not mask:
-        nought = f.op("fcmp oeq float %scale, 0.0")  # as in the forward pass
-        factor = f.op(f"select i1 {nought}, float {number(1e-37)}, float {f.times('float', 1, '%scale', factor)}")
     wide = f.mul(f.ceil_div("%width", nr), nr)  # columns of d_query
     tall, tall_values = f.add("%width", top), f.add("%value_width", top)  # rows of transposed ones, with room for a tile
-    f.do("call void @prepare(i64 %length, i64 %value_width, ptr %g, i64 %rsg, i64 %csg, ptr %o, i64 %rso, i64 %cso, ptr %top, ptr %at_base, ptr %at_delta, float %scale)")
+    f.do("call void @prepare(i64 %length, i64 %value_width, ptr %g, i64 %rsg, i64 %csg, ptr %o, i64 %rso, i64 %cso, ptr %at_delta)")
     with f.loop(0, "%length", "%q_rows") as q0:
         rows = f.min("%q_rows", f.sub("%length", q0))
         q, g = f.at(memory, "%q", f.mul(q0, "%rsq")), f.at(memory, "%g", f.mul(q0, "%rsg"))
@@ -161,8 +156,8 @@ def entry(kind: Kind, result: str, mask: str, attributes: str) -> Function:
                     clear = f.min(largest(f.sub(nr, first), begin), rows)  # rows from here on see all of these keys
                     clear = f.op(f"select i1 {causal}, i64 {clear}, i64 {begin}")
                     clear = f.op(f"select i1 {f.compare('slt', here, nr)}, i64 {rows}, i64 {clear}")
-                    kept = ", ".join(f"ptr {f.at('float', part, q0)}" for part in ("%at_base", "%inverse", "%at_delta"))
-                    f.do(f"call void @weights(i64 {begin}, i64 {clear}, i64 {rows}, i64 {here}, i1 {causal}, i64 {first}, float {factor}, ptr %at_s, ptr %at_d, {kept})")
+                    kept = ", ".join(f"ptr {f.at('float', part, q0)}" for part in ("%base", "%inverse", "%at_delta"))
+                    f.do(f"call void @weights(i64 {begin}, i64 {clear}, i64 {rows}, i64 {here}, i1 {causal}, i64 {first}, float %scale, ptr %at_s, ptr %at_d, {kept})")
                     product(f, kind, "%value_width", rows, place("gt", q0, tall_values), "%at_s", place("dv", j, tall_values), "true", from_=begin)  # dV^T [Ev, NR]
                     product(f, kind, "%width", rows, place("qt", q0, tall), "%at_d", place("dk", j, tall), "true", from_=begin)  # dK^T [E, NR]
                     pack_left(f, kind.own, "%at_d", nr, 1, rows, nr, "%at_pd", depth=depth, from_=j, begin=before)  # dS [rows, keys]
@@ -197,7 +192,8 @@ def kernel(kind: Kind, result: str, mask: str) -> Function:
         for name, offset in zip(OPERANDS, batch_offsets(f, item, BATCH, word["batch_dims"], len(OPERANDS))):
             here.append(f.at(memory[name], slot[name], offset) if name in slot else "null")
         rows = f.mul(item, word["length"])
-        here += [f.at("float", slot["stats"], rows), f.at("float", slot["stats"], f.add(rows, f.mul(word["items"], word["length"])))]
+        apart = f.mul(word["items"], word["length"]) if kept(mask) == 2 else 0
+        here += [f.at("float", slot["stats"], rows), f.at("float", slot["stats"], f.add(rows, apart))]
         pointers = ", ".join(f"ptr {p}" for p in [*here, *parts])
         f.do(f"call void @entry({pointers}, {', '.join(f'i64 {word[name]}' for name in ARGUMENTS)}, float {scale})")
     return f

@@ -6,10 +6,11 @@ values is packed once for all panels of an item; a panel's scores of a block sta
 """
 from __future__ import annotations
 
-from .attention_text import LOG2_E, MINUS_INFINITY, exp2, greater, mask_memory, mask_value, number, pack_left, pack_right, product, product_functions, turn
+from .attention_text import LOG2_E, MINUS_INFINITY, exp2, greater, kept, mask_memory, mask_value, number, pack_left, pack_right, product, product_functions, turn
 from .gemm_ir import batch_offsets
 from .gemm_pack import Kind, transposed
 from .gemm_text import SIZES, TYPES, Function, module, vector
+from .mathlib import definitions
 
 # Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes. spread: the longest items come first.
 COUNTS = "length keys width value_width items entries q_rows k_rows causal spread".split()
@@ -23,11 +24,11 @@ TOGETHER = 4  # keys a step: that many maxima and sums a lane run beside each ot
 
 def attention_module(kind: Kind, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v as a and b, float32 as c. mask: "" or the dtype of the mask."""
-    functions = [kernel(kind, mask), block(kind, mask, attributes), softmax(kind, attributes), finish(kind, attributes), turn(kind, kind.a, attributes)]
+    functions = [kernel(kind, mask), block(kind, mask, attributes), softmax(kind, attributes), finish(kind, mask, attributes), turn(kind, kind.a, attributes)]
     functions += product_functions(kind, (kind.a,), attributes)
     if mask:
         functions.append(add_mask(kind, mask, attributes))
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
+    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n" + definitions(["log"], "f32"))
 
 
 def softmax(kind: Kind, attributes: str) -> Function:
@@ -134,22 +135,30 @@ def add_mask(kind: Kind, mask: str, attributes: str) -> Function:
     return f
 
 
-def finish(kind: Kind, attributes: str) -> Function:
-    """Sums l [NR] of a panel become the factors of its results. stats, if it is not null: the rows' maxima, and %apart behind them these factors."""
+def finish(kind: Kind, mask: str, attributes: str) -> Function:
+    """Sums l [NR] of a panel become the factors of its results. stats, if it is not null, gets what the gradients want of each row (`kept`)."""
     w, nr = kind.tile.width, kind.tile.nr
     wide, bits = vector("float", w), vector("i1", w)
-    f = Function("finish", "i64 %rows, ptr noalias %m, ptr noalias %l, ptr noalias %stats, i64 %apart", attributes + " noinline")
+    f = Function("finish", "i64 %rows, float %size, ptr noalias %m, ptr noalias %l, ptr noalias %stats, i64 %apart", attributes + " noinline")
     one = f.constant("float", "1.0", w)
     with f.loop(0, nr, w) as first:
         places = [f.at("float", part, first) for part in ("%m", "%l")]
         top, total = (f.load(wide, place, 64) for place in places)
         nothing = f.op(f"fcmp oeq {wide} {total}, zeroinitializer")  # a row that saw nothing: its results are zeros, its maximum is called 0
         f.store(wide, f.op(f"select {bits} {nothing}, {wide} zeroinitializer, {wide} {top}"), places[0], 64)
-        total = f.op(f"select {bits} {nothing}, {wide} {one}, {wide} {total}")
-        f.store(wide, f.op(f"fdiv {wide} {one}, {total}"), places[1], 64)
-    with f.when(f.op("icmp ne ptr %stats, null")), f.loop(0, "%rows") as r:
-        for part, place in (("%m", "%stats"), ("%l", f.at("float", "%stats", "%apart"))):
-            f.store("float", f.load("float", f.at("float", part, r)), f.at("float", place, r))
+        f.store(wide, f.op(f"select {bits} {nothing}, {wide} {one}, {wide} {total}"), places[1], 64)
+    if kept(mask) == 1:
+        with f.when(f.op("icmp ne ptr %stats, null")), f.loop(0, "%rows") as r:  # LLVM vectorises the loop
+            top, total = (f.load("float", f.at("float", part, r)) for part in ("%m", "%l"))
+            # The product is rounded before the sum, as in the backward pass: no score is above this one, and no weight above 1.
+            f.store("float", f.plus("float", 1, f.times("float", 1, top, "%size"), f.op(f"call float @m_log_f32(float {total})")), f.at("float", "%stats", r))
+    with f.loop(0, nr, w) as first:
+        place = f.at("float", "%l", first)
+        f.store(wide, f.op(f"fdiv {wide} {one}, {f.load(wide, place, 64)}"), place, 64)
+    if kept(mask) == 2:
+        with f.when(f.op("icmp ne ptr %stats, null")), f.loop(0, "%rows") as r:
+            for part, place in (("%m", "%stats"), ("%l", f.at("float", "%stats", "%apart"))):
+                f.store("float", f.load("float", f.at("float", part, r)), f.at("float", place, r))
     return f
 
 
@@ -163,7 +172,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     f = Function("block", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, ptr %stats, i64 %apart, i64 %row, i64 %rows, {names}, {parts}, float %scale", attributes + " noinline")
     # Scores times |scale| times log2(e) are powers of two; a negative scale goes into the query. With a mask, what it is added to must be scaled before.
     if mask:
-        factor = number(LOG2_E)
+        factor, size = number(LOG2_E), "1.0"
     else:
         size = f.call("float", "llvm.fabs.f32", "float %scale")
         nought = f.op(f"fcmp oeq float {size}, 0.0")  # of hidden scores, -inf * 0 would be NaN
@@ -206,7 +215,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
             product(f, kind, "%value_width", seen, "%at_pv", "%at_s", o, more, depth=keys, bare_k=clear, ahead=ahead)  # results [Ev, NR]
             with f.when(done):
                 sums = f.op(f"select i1 {f.op('icmp eq ptr %stats, null')}, ptr null, ptr {f.at('float', '%stats', i)}")
-                f.do(f"call void @finish(i64 {here}, ptr {m}, ptr {l}, ptr {sums}, i64 %apart)")
+                f.do(f"call void @finish(i64 {here}, float {size}, ptr {m}, ptr {l}, ptr {sums}, i64 %apart)")
                 f.do(f"call void @turn(i64 {here}, i64 %value_width, ptr {o}, ptr {l}, ptr {target}, i64 %rso, i64 %cso)")
     return f
 

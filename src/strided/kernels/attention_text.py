@@ -242,6 +242,15 @@ def turn(kind: Kind, result: str, attributes: str) -> Function:
 # ---- masks ----------------------------------------------------------------------------------------------------------
 
 
+def kept(mask: str) -> int:
+    """Floats that the forward pass keeps of each query row for the gradients, for a mask of this dtype ("": none).
+
+    One is the logarithm of the sum of its scores' exponentials. Of scores that a mask has made as large as numbers go (torch.finfo(...).min added to a
+    whole row), that logarithm does not show the sum, so that with floating masks it is two: the greatest score and the inverse of the sum.
+    """
+    return 1 if mask in ("", "bool") else 2
+
+
 def mask_memory(mask: str) -> str:
     return "i8" if mask == "bool" else TYPES[mask][0]
 

@@ -11,6 +11,7 @@ from ..autograd import backward, no_grad, record, tracking
 from ..dispatch import PlanCache, launch
 from ..dispatch import run as run_plan
 from ..kernels import attention as fused
+from ..kernels.attention_text import kept
 from ..kernels.native import new_storage
 from ..layout import Layout, broadcast_shapes, result_strides
 from ..tensor import Spec, empty, wrap
@@ -124,7 +125,7 @@ SMALL = 4096  # scores a matrix up to which a recorded call of fewer than four d
 
 
 def _fused(query, key, value, mask, is_causal, scale, keep):
-    """The result from one kernel, or None where it does not apply; and, to keep for the gradients, each row's greatest score and the inverse of its sum."""
+    """The result from one kernel, or None where it does not apply; and, to keep for the gradients, what the kernel says of each row."""
     identity = (query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal)
     plan = _PLANS.get(identity)
     if plan is None:
@@ -139,7 +140,10 @@ def _fused(query, key, value, mask, is_causal, scale, keep):
             launch(desc, parts.data, *slots, scale)
             return run_plan(few[0], spec, parts.data), None
         return run_plan(desc, spec, *slots, scale), None
-    statistics = empty((2, *spec.shape[:-1]), query.dtype.compute, query.device) if keep else None
+    statistics = None
+    if keep:
+        apart = kept("" if mask is None else mask.dtype.name)
+        statistics = empty(spec.shape[:-1] if apart == 1 else (apart, *spec.shape[:-1]), query.dtype.compute, query.device)
     return run_plan(desc, spec, *slots, 0 if statistics is None else statistics.ptr, scale), statistics
 
 
