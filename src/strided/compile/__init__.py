@@ -29,7 +29,8 @@ def compile(
     The first call of a kind (shapes, dtypes, Python arguments, the state of the module) runs eagerly and is recorded, later ones are replayed. A call
     that cannot be recorded (a tensor's value decides what happens, NumPy computes a part, it prints) runs eagerly; `reasons` of the result says why, and
     `fullgraph=True` raises instead. A whole training step may be compiled (zero_grad, backward, clipping, step), as long as Python reads no number of a tensor in it;
-    learning rates and counts of steps are asked of the optimiser anew at every call, so that schedules are respected and record nothing again (NAdam and ASGD run eagerly). Up to `recompile_limit` kinds (8) are recorded. `backend="eager"` records nothing. `dynamic`, `mode` and `options`
+    learning rates and counts of steps are asked of the optimiser anew at every call, so that schedules are respected and record nothing again (NAdam and ASGD run
+    eagerly). Up to `recompile_limit` kinds (8) are recorded. `backend="eager"` records nothing. `dynamic`, `mode` and `options`
     change nothing. Without `model`, a decorator. `disable=True` returns `model` itself. A callable `backend` raises NotImplementedError: the recording
     is of memory and kernels, not a graph of Python's.
     """
