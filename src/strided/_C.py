@@ -4,20 +4,12 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from .ops.overriding import DisableTorchFunction, DisableTorchFunctionSubclass  # noqa: F401
+from .ops.overriding import disabled as _disabled_torch_function_impl  # noqa: F401
+from .overrides import has_torch_function as _has_torch_function  # noqa: F401
+from .overrides import has_torch_function_unary as _has_torch_function_unary  # noqa: F401
+from .overrides import has_torch_function_variadic as _has_torch_function_variadic  # noqa: F401
 from .refused import missing
-
-
-class DisableTorchFunctionSubclass:
-    """Context manager in which `__torch_function__` of subclasses is not asked. It is never asked here, so nothing changes."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: Any) -> None:
-        pass
-
-
-DisableTorchFunction = DisableTorchFunctionSubclass
 
 
 def _log_api_usage_once(name: str) -> None:

@@ -35,6 +35,7 @@ from strided import multiprocessing as multiprocessing
 from strided import nn as nn
 from strided import onnx as onnx
 from strided import optim as optim
+from strided import overrides as overrides
 from strided import profiler as profiler
 from strided import random as random
 from strided import signal as signal

@@ -154,6 +154,10 @@ def _collect(value, found, seen):
             _collect(item, found, seen)
 
 
+# Set by ops while tensors of subclasses or modes are about: what `__torch_function__` answers in an operator's place, or NOT_TAKEN.
+overridden: Callable[[Any, tuple, dict], Any] | None = None
+NOT_TAKEN = object()
+
 # Set by ops: casts the arguments of an operator by its autocast rule.
 autocast_arguments: Callable[[Any, tuple, dict], tuple[tuple, dict]] | None = None
 
@@ -171,6 +175,8 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
             return function(*args, **kwargs)
         except NotImplementedError as error:
             return call_unpacked(function, args, kwargs, error)
+    if overridden is not None and context.phase != "backward" and (answer := overridden(entry, args, kwargs)) is not NOT_TAKEN:
+        return answer
     if context.autocast_dtype is not None and entry.autocast is not None and autocast_arguments is not None:
         if entry.autocast == "parts":  # its operators have rules of their own, which are applied to outermost calls only
             return function(*args, **kwargs)

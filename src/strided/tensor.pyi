@@ -124,6 +124,7 @@ class Tensor:
         r"""x[key] = value: a number or a tensor that broadcasts to what x[key] is, in place."""
     def __setstate__(self, state: dict) -> None: ...
     def __sub__(self, other: Any) -> Tensor: ...
+    __torch_function__: Any
     def __truediv__(self, other: Any) -> Tensor: ...
     def __xor__(self, other: Any) -> Tensor: ...
     _accumulator: Any
@@ -243,7 +244,7 @@ class Tensor:
     def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
         r"""input with the window of `as_strided` replaced by `src`."""
     def as_subclass(self, cls: _type) -> Any:
-        r"""The same memory and history as an instance of `cls`."""
+        r"""The same memory as an instance of `cls`, with history: a view of this tensor."""
     def asin(self) -> Tensor: ...
     def asin_(self) -> Tensor:
         r"""In-place form of `asin`."""

@@ -1,5 +1,6 @@
 """Parameters and buffers: tensors that a module registers when they are assigned to it."""
 from ..block_tensor import BlockTensor
+from ..ops.overriding import disabled
 from ..tensor import Tensor
 
 
@@ -15,6 +16,7 @@ class Parameter(Tensor):
     """A tensor that is a module's parameter: it shares the data given and requires grad unless told otherwise."""
 
     _prints_as_tensor = True
+    __torch_function__ = staticmethod(disabled)  # what is computed from a parameter is a tensor
 
     def __new__(cls, data=None, requires_grad=True):
         return _make(cls, data, requires_grad)
@@ -50,6 +52,7 @@ class Buffer(Tensor):
 
     _prints_as_tensor = True
     persistent = True
+    __torch_function__ = staticmethod(disabled)
 
     def __new__(cls, data=None, *, persistent=True):
         result = _make(cls, data, False if data is None else data.requires_grad)

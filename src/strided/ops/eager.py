@@ -9,10 +9,11 @@ from typing import Any
 
 from ..autograd import tracking
 from ..autograd.modes import STATE
-from ..dispatch import CONTEXT, HOOKS, hooked_call, launch, launch_new, run
+from ..dispatch import CONTEXT, HOOKS, NOT_TAKEN, hooked_call, launch, launch_new, run
 from ..tensor import Tensor
 from . import signatures, table
 from .elementwise import SCALARS, Pointwise, number, with_flops
+from .overriding import ask, refused, strangers
 from .table import TABLE, Entry
 
 _new = object.__new__
@@ -77,6 +78,8 @@ def _unary(op: Pointwise, entry: Entry):
             plan = None  # planned outside: an error there has no KeyError behind it
         if plan is None:
             if not isinstance(input, Tensor):
+                if (answer := refused(entry, (input,))) is not NOT_TAKEN:
+                    return answer
                 raise _not_a_tensor(entry.name, input)
             spec = input.spec
             if spec.dtype.is_complex or spec.dtype.packed:
@@ -159,10 +162,14 @@ def _binary(op: Pointwise, entry: Entry):
 
 def _mixed(op: Pointwise, entry: Entry, *operands):
     """The slow way in: a number first, NumPy scalars, or what cannot be computed with at all."""
+    if (asked := strangers(operands, {})):
+        return ask(entry.call, asked, operands, {})
     signatures.check(entry.name, operands)
     try:
         operands = tuple(number(o) for o in operands)
     except TypeError:
+        if (answer := refused(entry, operands)) is not NOT_TAKEN:
+            return answer
         bad = next(o for o in operands if not isinstance(o, Tensor | bool | int | float | complex))
         raise TypeError(f"{entry.name}(): expected tensors or numbers, but got {type(bad).__name__}") from None
     return op(*operands)

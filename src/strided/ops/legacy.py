@@ -10,6 +10,7 @@ from typing import Any
 from .. import dtypes
 from ..layout import Size
 from ..tensor import Tensor, TypedStorage, wrap
+from . import overriding
 from .data import frombuffer
 from .table import TABLE
 
@@ -54,13 +55,17 @@ def subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
     t.spec, t.mem, t.ptr = data.spec, data.mem, data.ptr
     if require_grad:
         t._tracked = True
+    overriding.count(t)
     return t
 
 
 def _as_subclass(self: Tensor, cls: type) -> Any:
-    """The same memory and history as an instance of `cls`."""
+    """The same memory as an instance of `cls`, with history: a view of this tensor."""
+    if self._tracked:
+        with overriding.DisableTorchFunctionSubclass():
+            self = TABLE["alias"].call(self)
     t = subclass(cls, self)
-    t._tracked, t._node, t._nr = self._tracked, self._node, self._nr
+    t._tracked, t._node, t._nr, t._base = self._tracked, self._node, self._nr, self._base
     return t
 
 

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dispatch
+from ..dispatch import NOT_TAKEN
 from ..dtypes import DType
 from ..errors import PackedOperand
 from ..tensor import Tensor
+from .overriding import refused
 
 # Names that PyTorch takes beside its own: NumPy's for `dim`, `keepdim`, `other`, and several for the first operand.
 _ALSO = {"axis": "dim", "keepdims": "keepdim", "x2": "other"}
@@ -23,6 +25,8 @@ _INTS = frozenset("dim dim0 dim1 dims k n diagonal offset chunks length start_di
 def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
     """The result of a call that failed with `error` after all, or what it is to fail with."""
     try:
+        if (answer := refused(entry, args, kwargs)) is not NOT_TAKEN:
+            return answer
         if isinstance(error, PackedOperand):
             return dispatch.call_unpacked(fn, args, kwargs, error)
         told = str(error)

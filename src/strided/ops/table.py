@@ -202,7 +202,7 @@ def write_out(name: str, out: Any, call: Callable[..., Any], args: tuple, kwargs
 def _out_entry(name: str) -> Entry:
     """What the lens is told of an operator's `out=` form: it writes in place, and costs what the operator costs."""
     plain = TABLE.get(name)
-    entry = Entry(name, writes=True, pointwise=plain is not None and plain.pointwise)
+    entry = Entry(name, writes=True, pointwise=plain is not None and plain.pointwise, out="form")
     if plain is not None and plain.flops is not None:
         entry.flops = lambda args, kwargs, result: plain.flops(args[3], args[4], result)
     return entry
