@@ -11,6 +11,7 @@ from typing import Any
 
 from . import dtypes
 from .block_formats import BlockFormat, parse
+from .kernels.native_objects import new
 from .layout import Size, collapse, wrap_dim
 from .tensor import Tensor
 
@@ -326,7 +327,7 @@ class BlockTensor(Tensor):
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            copied = object.__new__(type(self))
+            copied = new(type(self))
             copied._take(self.clone())
             copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in copied.__dict__})
             memo[id(self)] = copied
@@ -425,7 +426,7 @@ def _consumes(key) -> int:
 
 def make(format: BlockFormat, parts, shape, tensor_scale=None, turned: bool = False) -> BlockTensor:
     """A block tensor over parts whose shapes are known to fit, without checks. `shape`: as the parts hold it."""
-    t = object.__new__(BlockTensor)
+    t = new(BlockTensor)
     t.format, t.parts, t._stored, t.tensor_scale, t.turned = format, tuple(parts), Size(shape), tensor_scale, turned
     return t
 

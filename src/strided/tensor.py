@@ -9,6 +9,7 @@ from typing import Any
 
 from .dtypes import Device, DType
 from .kernels.native import Storage, new_storage, wrap_storage
+from .kernels.native_objects import TensorBase, make_tensor, set_tensor_type
 from .layout import Layout, Size, wrap_dim
 
 META_ADDRESS = 3 << 62  # where meta tensors "begin": no address, and too large for a kernel's slot, so that a launch refuses it instead of reading there
@@ -59,21 +60,26 @@ def _sealed(name):
     return refuse
 
 
-class Tensor:
+class Tensor(TensorBase):
     """A multi-dimensional array: flat memory and a recipe for walking it, with an optional gradient. Its methods are the operator table's."""
 
     spec: Spec
     mem: Any
     ptr: int
 
-    # Defaults of what an instance holds only when needed.
-    _tracked = False  # asks for a gradient: a leaf that was told to, or a result of one
-    _node: Any = None  # what made it (grad_fn)
-    _nr = 0  # which output of the node
-    _grad: Any = None
-    _base: Any = None  # the tensor whose view this is, for in-place history
-    _hooks: Any = None
-    _inference = False
+    # Fields of the native base; what a new tensor holds is said in kernels/runtime_objects.py.
+    _tracked: bool  # False; asks for a gradient: a leaf that was told to, or a result of one
+    _node: Any  # None; what made it (grad_fn)
+    _nr: int  # 0; which output of the node
+    _grad: Any  # None
+    _base: Any  # None; the tensor whose view this is, for in-place history
+    _hooks: Any  # None; of a leaf's gradient
+    _inference: bool  # False
+    _accumulator: Any  # None; the leaf's AccumulateGrad
+    _seen: int  # 0; storage version for which a view's `_node` is right; later writes through its base outdate it
+    _view_kind: str | None  # None; why a view must not be written in place under grad mode: "no_grad", "inference", "multi:<Node>", "custom:<Node>"
+    _retains: bool  # False; retain_grad() was asked for
+    _post_hooks: Any  # None; of a leaf: run after its gradient was added
 
     __hash__ = object.__hash__
     __array_priority__ = 1000  # NumPy hands `array + tensor` to us
@@ -202,16 +208,12 @@ class Tensor:
     __len__: Any = _sealed("__len__")
 
 
-_new = object.__new__
+set_tensor_type(Tensor)
 
 
 def wrap(spec: Spec, mem: Any, ptr: int) -> Tensor:
     """A tensor over existing memory, without checks."""
-    t = _new(Tensor)
-    t.spec = spec
-    t.mem = mem
-    t.ptr = ptr or place_of(mem, spec)
-    return t
+    return make_tensor(spec, mem, ptr or place_of(mem, spec))
 
 
 def bytes_for(elements: int, dtype: DType) -> int:

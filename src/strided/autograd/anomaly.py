@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from strided.kernels.native_objects import set_anomaly
+
 enabled = False
 check_nan = True
 
@@ -48,6 +50,7 @@ def is_anomaly_check_nan_enabled() -> bool:
 def _set(on: bool, nan: bool) -> None:
     global enabled, check_nan
     enabled, check_nan = on, nan
+    set_anomaly(int(on))
 
 
 def remember(node) -> None:

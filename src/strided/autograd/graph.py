@@ -15,9 +15,8 @@ from strided.autograd.modes import STATE
 from strided.autograd.node import AccumulateGrad, Handle, Node, NodeHooks, accumulator, hooks_of, next_sequence  # noqa: F401
 from strided.autograd.refusals import refuse
 from strided.autograd.saved import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save, save_on_cpu, saved_tensors_hooks  # noqa: F401
+from strided.kernels.native_objects import new as _new
 from strided.tensor import Tensor, empty
-
-_new = object.__new__
 
 
 # ---- what is tracked ----------------------------------------------------------------------------

@@ -6,22 +6,14 @@ Holds the thread-local `STATE` and the context managers that set it. Nothing her
 from __future__ import annotations
 
 import functools
-import threading
 
 import strided.dispatch as dispatch
+from strided.kernels.native_objects import STATE
 
 
-class _State(threading.local):
-    """Every thread starts from these defaults; the setters write the thread's own copy."""
-
-    grad_enabled = True
-    inference = False
-    saved_hooks = ()  # stack of (pack, unpack) pairs, see graph.saved_tensors_hooks
-    saved_hooks_disabled = None  # the message of graph.disable_saved_tensors_hooks
-    run = None  # the backward pass this thread is in, see engine.run_backward
-
-
-STATE = _State()
+# Every thread starts from the defaults in kernels/runtime_objects.py: grad_enabled (True); inference (False); saved_hooks, a stack of (pack, unpack) pairs, see
+# saved.saved_tensors_hooks (()); saved_hooks_disabled, the message of saved.disable_saved_tensors_hooks (None); run, the backward pass this thread is in, see
+# engine.run_backward (None).
 
 _CO_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect would cost more than this package's other imports together
 

@@ -8,23 +8,13 @@ from itertools import count
 from typing import Any
 
 from strided.autograd.saved import RELEASED, unpack
+from strided.kernels.native_objects import NodeBase, next_sequence
 from strided.tensor import Tensor
 
-next_sequence = count().__next__  # nodes are numbered in the order in which they are made
 _LEAVES_FIRST = 1 << 62  # the engine takes the largest number first: a leaf takes up its gradient at once, so that it need not wait in a buffer
 
-ATTRIBUTES = {  # class-level defaults that autograd keeps on tensors, beside those tensor.py declares
-    "_accumulator": None,  # the leaf's AccumulateGrad
-    "_seen": 0,  # storage version for which a view's `_node` is right; later writes through its base outdate it
-    "_view_kind": None,  # why a view must not be written in place under grad mode: "no_grad", "inference", "multi:<Node>", "custom:<Node>"
-    "_retains": False,  # retain_grad() was asked for
-    "_post_hooks": None,  # of a leaf: run after its gradient was added
-}
-for _name, _default in ATTRIBUTES.items():
-    setattr(Tensor, _name, _default)
 
-
-class Node:
+class Node(NodeBase):
     """One recorded operation: from the gradients of its outputs to those of its inputs.
 
     `edges[i]` is `(node, output number)` for input i (and the leaf behind them, where the node is its accumulator), or None where input i wants no
@@ -32,9 +22,10 @@ class Node:
     passed to `record` as keywords are attributes of the node.
     """
 
-    __slots__ = ("edges", "seq", "saves", "specs", "needs", "__weakref__", "__dict__")
+    __slots__ = ()
     saved_names: tuple[str, ...] = ()
-    hooks: NodeHooks | None = None
+    hooks: NodeHooks | None  # None at first
+    seq: int  # nodes are numbered in the order in which they are made
     shown: str | None = None  # the name, where several operators together are one in PyTorch
     skips_undefined = True  # no gradient for any output: the node need not run
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..autograd import anomaly
 from ..autograd.graph import accumulator, gradient_edge, next_sequence
 from ..kernels.native import new_storage, read_flag, replay
+from ..kernels.native_objects import new
 from ..ops import indexing
 from ..tensor import Tensor
 from .results import Place, rebuilt, share_memory
@@ -25,7 +26,7 @@ class _Text:
 
     def __init__(self, head: str):
         self.lines = [head]
-        self.names: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor, "new_storage": new_storage, "replay": replay}
+        self.names: dict[str, Any] = {"new": new, "Tensor": Tensor, "new_storage": new_storage, "replay": replay}
 
     def do(self, line: str) -> None:
         self.lines.append("    " + line)

@@ -25,6 +25,10 @@ _ENTRY_POINTS = (
     "strided_launch_new", "strided_py_new_storage", "strided_py_wrap_storage", "strided_py_empty_cache", "strided_py_reset_peak", "strided_py_set_limit",
     "strided_py_stats", "strided_py_fill_bytes", "strided_py_move_bytes", "strided_py_read_scalar", "strided_py_read_list",
     "strided_py_read_flag", "strided_py_set_capture", "strided_py_replay",
+    "strided_set_objects", "strided_set_types", "strided_modes_dealloc", "strided_state_get", "strided_state_set",
+    *(f"strided_{kind}_{what}" for kind in ("tensor", "node") for what in ("new", "traverse", "clear", "dealloc")),
+    *(f"strided_py_{name}" for name in ("new", "tensor", "launch_tensor", "next_sequence", "tracking", "record", "window")),
+    *(f"strided_py_set_{name}" for name in ("tensor_type", "record", "window", "anomaly")),
 )
 _address = dict(zip(_ENTRY_POINTS, jit.compile_module(("runtime", jit.host().arch), lambda: runtime_ir(jit.host().arch), _ENTRY_POINTS)))
 # Code that objects point into must outlive the interpreter's teardown: a storage may die, and a worker may sleep, after the modules are gone.
@@ -33,14 +37,15 @@ jit.make_immortal()
 _python = ctypes.pythonapi
 
 
-def _builtin(name: str, symbol: str) -> Any:
-    """A built-in function over the jitted function `symbol` (PyObject *f(PyObject *self, PyObject *const *args, Py_ssize_t n))."""
+def _builtin(name: str, symbol: str, keywords: bool = False) -> Any:
+    """A built-in function over the jitted function `symbol`: PyObject *f(PyObject *self, PyObject *const *args, Py_ssize_t n), and with `keywords` the
+    tuple of their names (or null)."""
 
     class MethodDef(ctypes.Structure):
         _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
-    METH_FASTCALL = 0x0080
-    definition = MethodDef(name.encode(), _address[symbol], METH_FASTCALL, None)
+    METH_KEYWORDS, METH_FASTCALL = 0x0002, 0x0080
+    definition = MethodDef(name.encode(), _address[symbol], METH_FASTCALL | (METH_KEYWORDS if keywords else 0), None)
     _keep.append(definition)
     make = _python.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]

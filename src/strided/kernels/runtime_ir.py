@@ -1,4 +1,5 @@
-"""The native runtime as IR text, put together: its globals, the functions Python calls, scalar reads; allocator, launcher and pool are the files beside it.
+"""The native runtime as IR text, put together: its globals, the functions Python calls, scalar reads; allocator, launcher, pool,
+objects and recording are the files beside it.
 
 Everything here runs with the GIL held except kernels themselves and the pool's workers; the allocator relies on that instead of a lock.
 Object layout of a Storage (after the 16-byte object header): 16 data, 24 nbytes, 32 version, 40 owner, 48 capacity (0: nothing of ours to free),
@@ -11,7 +12,9 @@ from .formats import ENCODINGS, conversion_functions
 from .runtime_calls import LAUNCHER
 from .runtime_capture import CAPTURE
 from .runtime_memory import ALLOCATOR
+from .runtime_objects import objects_ir
 from .runtime_pool import pool_ir
+from .runtime_record import record_ir
 
 MAX_SLOTS = 64
 
@@ -452,4 +455,4 @@ def runtime_ir(arch: str) -> str:
         "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
         "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
     }.get(arch, ("call i32 @sched_yield()", ""))
-    return _texts() + _GLOBALS + ALLOCATOR + LAUNCHER + CAPTURE + declaration + pool_ir(pause) + _BUILTINS + _half_to_double() + _scalar_reader()
+    return _texts() + _GLOBALS + ALLOCATOR + LAUNCHER + CAPTURE + declaration + pool_ir(pause) + _BUILTINS + _half_to_double() + _scalar_reader() + objects_ir() + record_ir()

@@ -1,6 +1,7 @@
 """Parameters and buffers: tensors that a module registers when they are assigned to it."""
 from ..block_tensor import BlockTensor
 from ..ops.overriding import disabled
+from ..kernels.native_objects import new
 from ..tensor import Tensor
 
 
@@ -79,7 +80,7 @@ def _make(cls, data, requires_grad):
         data = empty(0)
     if isinstance(data, BlockTensor) and issubclass(cls, Parameter):
         data.requires_grad_(requires_grad)  # raises where a gradient is asked for
-        result = object.__new__(BlockParameter)
+        result = new(BlockParameter)
         result._take(data)
         return result
     if requires_grad and not (data.is_floating_point() or data.is_complex()):
@@ -90,7 +91,7 @@ def _make(cls, data, requires_grad):
 
 def share(cls, data):
     """A tensor of class `cls` over the memory of `data`, outside any graph."""
-    result = object.__new__(cls)
+    result = new(cls)
     result.spec, result.mem, result.ptr = data.spec, data.mem, data.ptr
     return result
 
@@ -229,7 +230,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
 def _uninitialised(cls, requires_grad, device, dtype):
     from ..ops import empty
 
-    result = object.__new__(cls)
+    result = new(cls)
     result._empty = empty(0, device=device, dtype=dtype)
     return result.requires_grad_(requires_grad)
 

@@ -10,13 +10,12 @@ from typing import Any
 from ..autograd import tracking
 from ..autograd.modes import STATE
 from ..dispatch import CONTEXT, HOOKS, NOT_TAKEN, hooked_call, launch, launch_new, run
+from ..kernels.native_objects import new as _new
 from ..tensor import Tensor
 from . import signatures, table
 from .elementwise import SCALARS, Pointwise, number, with_flops
 from .overriding import ask, refused, strangers
 from .table import TABLE, Entry
-
-_new = object.__new__
 
 
 def pointwise(

@@ -19,6 +19,7 @@ from ..errors import PackedOperand
 from ..kernels import expr as E
 from ..kernels.derivative import conj
 from ..kernels.map import build_map
+from ..kernels.native_objects import new as _new
 from ..layout import broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor
 from . import packed, signatures
@@ -27,7 +28,6 @@ from .pointwise_complex import ComplexTwins
 from .pointwise_nodes import NO_NUMBERS, PASS, ZERO, Recipe, fit, node_class, sum_to
 from .table import Entry
 
-_new = object.__new__
 SCALARS = frozenset((float, int, bool))
 _SCALAR_SLOT = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64"), complex: ("param", "f64")}
 

@@ -13,13 +13,13 @@ from ..dispatch import HOOKS, PlanCache, meta_storage
 from ..kernels import expr as E
 from ..kernels.fold import plan_fold
 from ..kernels.native import new_storage
+from ..kernels.native_objects import new as _new
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..tensor import Spec, Tensor, wrap
 from . import real_only
 from .table import TABLE
 from .views import remember
 
-_new = object.__new__
 _SCALAR = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64")}
 
 

@@ -7,13 +7,12 @@ from typing import Any
 from ..autograd import backward, record, tracking
 from ..autograd.graph import hang_view, record_view
 from ..autograd.modes import STATE
+from ..kernels.native_objects import new as _new
 from ..layout import Layout
 from ..tensor import Tensor, wrap
 from .elementwise import assign
 from .table import TABLE
 from .views import AliasBackward0, remember
-
-_new = object.__new__
 
 
 def _window_gradient(node, g):

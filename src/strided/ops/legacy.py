@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from .. import dtypes
+from ..kernels.native_objects import new
 from ..layout import Size
 from ..tensor import Tensor, TypedStorage, wrap
 from . import overriding
@@ -51,7 +52,7 @@ def subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
     """`Tensor._make_subclass`: the same memory as an instance of `cls`, a leaf."""
     if not issubclass(cls, Tensor):
         raise TypeError(f"{cls.__name__} is no subclass of Tensor")
-    t = object.__new__(cls)
+    t = new(cls)
     t.spec, t.mem, t.ptr = data.spec, data.mem, data.ptr
     if require_grad:
         t._tracked = True

@@ -11,10 +11,9 @@ from ..autograd import Node
 from ..autograd.modes import STATE
 from ..autograd.saved import RELEASED
 from ..dispatch import HOOKS, PlanCache, launch_new
+from ..kernels.native_objects import new as _new
 from ..tensor import Spec, Tensor
 from .table import TABLE
-
-_new = object.__new__
 
 
 class Recipe:

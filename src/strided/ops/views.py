@@ -16,11 +16,11 @@ from ..autograd import backward, methods
 from ..autograd.graph import hang_view, record_view
 from ..autograd.modes import STATE
 from ..dispatch import CONTEXT, HOOKS, hooked_call
+from ..kernels.native_objects import new as _new
 from ..layout import Layout, infer_size
 from ..tensor import Spec, Tensor, place_of
 from .table import TABLE, Entry, operator
 
-_new = object.__new__
 _CACHE_LIMIT = 16_384  # plans kept for all specs together; then every cache is emptied
 _caches: list[dict] = []  # those that hold plans. A plan holds the spec of its result, which holds plans: a bound for each alone would bound nothing
 _plans = 0
