@@ -1,4 +1,5 @@
-"""Whole tensors from blocks of low-precision elements: `build_dequantize`; and the walk over rows and blocks that block_quantize.py shares.
+"""Whole tensors from blocks of low-precision elements: `build_dequantize`; the walk over rows and blocks that block_quantize.py shares, and what the kernels of
+products share beside it: the words of their descriptor, how they read X and write Y.
 
 What a block's bytes mean is block_text.py's.
 """
@@ -10,6 +11,9 @@ from .gemm_text import SIZES, TYPES, Function, module, vector
 
 # Rows of `cols` elements in blocks of `block`; strides in bytes: of the rows of the plain tensor, then of rows and blocks of each part.
 WORDS = ["rows", "blocks", "block", "cols", "row"] + [f"{what}{p}" for p in range(PARTS) for what in ("row", "step")]
+# A product's words are those of W and behind them rows of X and bytes between them, bytes between rows of Y, padded length of a row, elements
+# of a stretch of k and how many blocks that is, padded length of a stretch.
+PRODUCT_WORDS = [*WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad"]
 FIRST = 8
 GRAIN = 1 << 14  # elements a part should have at least
 STREAM = 32 << 20  # bytes of a result from which it is written past the caches (as in map.py)
@@ -155,3 +159,30 @@ def dequantize_row(k: Kind, dtype: str = "float32", stream: bool = False) -> Fun
 
     b.each(emit)
     return f
+
+
+# ---- what products with blocks share ------------------------------------------------------------------------------------------
+
+
+def words_of(f: Function) -> dict[str, str]:
+    """The words of a product's descriptor."""
+    return {**cast_words(f), **{name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(PRODUCT_WORDS) if i >= len(WORDS)}}
+
+
+def load_x(f: Function, dtype: str, x, w, copy) -> None:
+    """X [m, cols] as float32 into copy [m, wide], zeros behind each row."""
+    memory = TYPES[dtype][0]
+    with f.loop(0, w["m"]) as m:
+        source, target = f.at("i8", x, f.mul(m, w["row_x"])), f.at("float", copy, f.mul(m, w["wide"]))
+        with f.loop(0, w["cols"]) as i:
+            f.store("float", f.decode(dtype, f.load(memory, f.at(memory, source, i)), 1, jit.host().half), f.at("float", target, i))
+        with f.loop(w["cols"], w["wide"]) as i:
+            f.store("float", "0.0", f.at("float", target, i))
+
+
+def store_y(f: Function, dtype: str, bias: str | None, total, column, slots, place) -> None:
+    """One finished sum, with the bias of its column, rounded once."""
+    if bias:
+        memory = TYPES[bias][0]
+        total = f.plus("float", 1, total, f.decode(bias, f.load(memory, f.at(memory, slots[6], column)), 1, jit.host().half))
+    f.store(TYPES[dtype][0], f.encode(dtype, total, 1, jit.host().half), place)

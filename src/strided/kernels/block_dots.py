@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..dtypes import names
 from . import jit
-from .block_casts import PARTS, dequantize_row
+from .block_casts import PARTS, dequantize_row, load_x, store_y, words_of
 from .block_text import BlockText, Kind, _bits
 from .gemm_text import Function, module, vector
 from .gemv_ir import horizontal
@@ -358,8 +358,6 @@ class _Text:
     # ---- the entry ----
 
     def kernel(self) -> Function:
-        from .block_products import load_x, store_y, words_of
-
         f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
         words = words_of(f)
         slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(7)]

@@ -5,7 +5,7 @@ The descriptor is block_products.py's, which chooses between the kernels; block_
 from __future__ import annotations
 
 from . import jit
-from .block_casts import PARTS, dequantize_row
+from .block_casts import PARTS, dequantize_row, load_x, store_y, words_of
 from .block_text import BlockText, Kind
 from .block_thin import by_table, table_serves
 from .gemm_text import Function, module, vector
@@ -85,8 +85,6 @@ def sums(kind: Kind, block: int, rows: int, columns: int) -> Function:
 
 
 def kernel(kind: Kind, dtype: str, bias: str | None, block: int) -> Function:
-    from .block_products import load_x, store_y, words_of
-
     rows, columns = tile()
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
     w = words_of(f)

@@ -6,16 +6,12 @@ that decode in registers, for up to four rows of X, are block_dots.py and block_
 from __future__ import annotations
 
 from . import block_dots, block_few, block_thin, jit, native
-from .block_casts import FIRST, PARTS, cast_words, dequantize_row
-from .block_casts import WORDS as CAST_WORDS
+from .block_casts import PARTS, dequantize_row, load_x, store_y, words_of
 from .block_text import Kind
 from .gemm_text import TYPES, Function, module, vector
 from .gemv_ir import horizontal
 from .matmul import shares, tile_for
 
-# Behind the words of block_casts (rows, cols and strides of W): rows of X and bytes between them, bytes between rows of Y, padded length of a row, elements
-# of a stretch of k and how many blocks that is, padded length of a stretch.
-WORDS = [*CAST_WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad"]
 STRETCH = 1024  # elements of k that are decoded together, about
 GRAIN = 1 << 16  # multiply-adds a part should have at least
 THIN = 14  # rows of X from which sums stand in lanes of them (block_thin.py)
@@ -112,29 +108,6 @@ def _tiles() -> Function:
     with f.loop(whole, "%m") as m0:
         block(m0, 1)
     return f
-
-
-def words_of(f: Function) -> dict[str, str]:
-    return {**cast_words(f), **{name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS) if i >= len(CAST_WORDS)}}
-
-
-def load_x(f: Function, dtype: str, x, w, copy) -> None:
-    """X [m, cols] as float32 into copy [m, wide], zeros behind each row."""
-    memory = TYPES[dtype][0]
-    with f.loop(0, w["m"]) as m:
-        source, target = f.at("i8", x, f.mul(m, w["row_x"])), f.at("float", copy, f.mul(m, w["wide"]))
-        with f.loop(0, w["cols"]) as i:
-            f.store("float", f.decode(dtype, f.load(memory, f.at(memory, source, i)), 1, jit.host().half), f.at("float", target, i))
-        with f.loop(w["cols"], w["wide"]) as i:
-            f.store("float", "0.0", f.at("float", target, i))
-
-
-def store_y(f: Function, dtype: str, bias: str | None, total, column, slots, place) -> None:
-    """One finished sum, with the bias of its column, rounded once."""
-    if bias:
-        memory = TYPES[bias][0]
-        total = f.plus("float", 1, total, f.decode(bias, f.load(memory, f.at(memory, slots[6], column)), 1, jit.host().half))
-    f.store(TYPES[dtype][0], f.encode(dtype, total, 1, jit.host().half), place)
 
 
 def _kernel(dtype: str, bias: str | None, name: str = "kernel") -> Function:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import jit
-from .block_casts import PARTS, dequantize_row
+from .block_casts import PARTS, dequantize_row, words_of
 from .block_text import BlockText, Kind
 from .gemm_pack import Kind as Product
 from .gemm_pack import Tile, pack
@@ -98,8 +98,6 @@ def by_table(b: BlockText, parts, block: int) -> Iterator[tuple[str, int]]:
 
 
 def kernel(kind: Kind, product: Product) -> Function:
-    from .block_products import words_of
-
     t, s, size = product.tile, thin(kind, product.tile), SIZES[TYPES[product.c][0]]
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
     w = words_of(f)
