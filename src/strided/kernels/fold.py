@@ -168,7 +168,7 @@ class _Geometry:
         alone = sum(self.per_element) == 1 and self.per_element[0] and modes[0] == "run" and not (self.across or multi) and pieces == 1 and kept
         stream, chunk = "", 0
         if alone and result_bytes >= STREAM and (self.folded[0] >= WHOLE or not any(w % 64 for w in kept_walks[0])):
-            stream, chunk = "short" if self.folded[0] <= fold_text.SHORT else "long", chunk_of(self.folded[0])
+            stream, chunk = "short" if self.folded[0] <= fold_text.SHORT else "long", chunk_of(self.folded[0], max(self.sizes))
         key = ("fold", E.key_of(self.exprs), names, modes, constant, tuple(self.per_element), self.across, multi, pieces > 1, default, stream, chunk)
         kind = fold_text.Kind(self.exprs, *names, modes, constant, tuple(self.per_element), multi, pieces > 1, default, stream, chunk)
         address = jit.compile_kernel(key, lambda: fold_text.write(kind, self.across))

@@ -11,8 +11,9 @@ from . import jit
 
 HEADER = 8  # words of a descriptor that belong to the launcher
 MAX_DIMS = 64
-CHUNK = 128  # elements computed before they are streamed out: short enough for the processor to compute the next ones meanwhile
-AHEAD = 8192  # bytes that inputs are fetched ahead while results are streamed out
+CHUNK = 1024  # bytes computed before they are streamed out: lines wait for each other least where as many are read, then as many written
+AHEAD = 8192  # bytes that inputs are fetched ahead into the second-level cache
+NEAR = 3072  # bytes that they are fetched ahead into the first: what is written keeps loads waiting, a computation should find its elements there
 
 
 class Cell:
@@ -227,18 +228,14 @@ class Body:
                     offset.set(self.sub(offset.get(), self.mul(size, stride)))
                 d.add("1")
 
-    def streamed(self, base: str, size: int, low: str, high: str, mark: str, number: str, element, sources=(), chunk: int = CHUNK) -> None:
+    def streamed(self, base: str, size: int, low: str, high: str, mark: str, number: str, element, sources=(), chunk: int = CHUNK // 4) -> None:
         """Elements low…high of `size` bytes, `chunk` at a time into a buffer that stays in cache and from there past the caches to `base`, whose address is `number`
         as an integer; what is less than a chunk, before the first whole line, or not at a multiple of its size, is stored as ever.
 
         `element(i, address)` writes element i. Lines that are written need not be read first, and nobody would find so large a result in cache.
-        sources: (address of element 0, bytes an element, bytes ahead) of inputs whose lines are fetched that far ahead, into the second-level
-        cache: a computation leaves too few loads in flight to keep memory busy. `fence` is to follow at the kernel's end.
+        sources: (address of element 0, bytes an element, bytes ahead) of inputs whose lines are fetched that far ahead. `fence` is to follow at the kernel's end.
         """
         buffer = self.cell(f"[{chunk * size} x i8]").name
-        if "!900 = !{i32 1}" not in self.tail:
-            self.tail.append("!900 = !{i32 1}")
-        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         begin = self.sub(0, self.add(number, self.mul(low, size)))  # what is missing to a whole line, in its lowest bits
         first = self.min(self.add(low, self.div(self(f"and i64 {begin}, 63"), size)), high)
         first = self.select(self(f"icmp eq i64 {self(f'and i64 {begin}, {size - 1}')}, 0"), first, high)
@@ -246,19 +243,37 @@ class Body:
         with self.loop(first, last, chunk) as start:
             with self.loop(0, chunk, extra=mark) as i:  # a length known to the compiler: no remainder to think of
                 element(self.add(start, i), self.at(buffer, self.mul(i, size)))
-            line = self.at(base, self.mul(start, size))
-            far = [(self.at(source, self.add(self.mul(start, width), ahead)), width) for source, width, ahead in sources]
-            with self.loop(0, chunk * size, 64) as at:
-                for source, width in far:
-                    place = self.at(source, at if width == size else self.div(self.mul(at, width), size))
-                    for step in range(0, max(64, 64 * width // size), 64):
-                        self.do(f"call void @llvm.prefetch.p0(ptr {self.at(place, str(step))}, i32 0, i32 2, i32 1)")
-                value = self.load("<64 x i8>", self.at(buffer, at), ", align 64")
-                self.store("<64 x i8>", value, self.at(line, at), ", align 64, !nontemporal !900")
+            places = [(self.at(source, self.mul(start, width)), chunk * width, ahead) for source, width, ahead in sources]
+            for place, span, _ in places:
+                self.fetch(self.at(place, NEAR), span, near=True)
+            self.past(buffer, self.at(base, self.mul(start, size)), chunk * size)
+            for place, span, ahead in places:
+                self.fetch(self.at(place, ahead), span)
         with self.loop(0, 2) as end:  # both ends by the same code
             front = self(f"icmp eq i64 {end}, 0")
             with self.loop(self.select(front, low, last), self.select(front, first, high), extra=mark) as i:
                 element(i, self.at(base, self.mul(i, size)))
+
+    def past(self, buffer: str, to: str, nbytes: int) -> None:
+        """Whole lines from `buffer`, in the caches, to `to`, past them: one after the other, nothing else in between."""
+        self.wall()
+        if "!900 = !{i32 1}" not in self.tail:
+            self.tail.append("!900 = !{i32 1}")
+        with self.loop(0, nbytes, 64) as at:
+            value = self.load("<64 x i8>", self.at(buffer, at), ", align 64")
+            self.store("<64 x i8>", value, self.at(to, at), ", align 64, !nontemporal !900")
+        self.wall()
+
+    def fetch(self, place: str, nbytes: int, near: bool = False) -> None:
+        """Asks for the lines of `nbytes` from `place` on, into the second-level cache, or into the first. The address may lie outside of any memory."""
+        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.wall()
+        for step in range(0, nbytes, 64):
+            self.do(f"call void @llvm.prefetch.p0(ptr {self.at(place, str(step))}, i32 0, i32 {3 if near else 2}, i32 1)")
+
+    def wall(self) -> None:
+        """What is written before this stays before what follows: an order for the compiler, no instruction."""
+        self.do('fence syncscope("singlethread") seq_cst')
 
     def fence(self) -> None:
         """Streamed lines are ordered before the signal that this part is done."""
@@ -289,9 +304,10 @@ def load_ahead(type: str) -> str:
     return "\n".join(texts)
 
 
-def chunk_of(n: int) -> int:
-    """How many elements of a row of n are streamed at a time: few ends are left over."""
-    return CHUNK if n % CHUNK == 0 or n >= 8 * CHUNK else 64
+def chunk_of(n: int, size: int) -> int:
+    """How many elements, of `size` bytes the widest, of a row of n are streamed at a time: few ends are left over."""
+    chunk = CHUNK // size
+    return chunk if n % chunk == 0 or n >= 8 * chunk else 64
 
 
 def walk_table(shape, strides) -> list[int]:

@@ -64,7 +64,7 @@ def _descriptor(exprs, outs, ins, compute, result_bytes, threads) -> bytes:
     whole = not any(s % 64 for s in strides[0][:-1])  # rows begin at lines where the result does
     stream = ahead = 0
     if result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and (whole or sizes[-1] >= WHOLE and tiled is None):
-        stream, ahead = (chunk_of(sizes[-1]), AHEAD) if tiled is None else (TILE[1], 0)  # what lies ahead of a tile's row is not read soon
+        stream, ahead = (chunk_of(sizes[-1], max(ITEMSIZE[k] for k in kinds if k != "index")), AHEAD) if tiled is None else (TILE[1], 0)  # what lies ahead of a tile's row is not read soon
     key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes, stream, ahead)
     address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes, stream, ahead))
     parts, long = _split(exprs, math.prod(sizes), classes, sum(ITEMSIZE[k] for k in kinds if k != "index"), threads)
