@@ -130,3 +130,16 @@ def test_all_and_any_ask_for_non_zero_not_for_common_bits(dtype):
     x = torch.tensor([[1, 2, 4], [2, 4, 0]], dtype=dtype)
     assert torch.all(x, 0).tolist() == [1, 1, 0] and torch.all(x, 1).tolist() == [1, 0] and not torch.all(x)
     assert torch.any(x, 0).tolist() == [1, 1, 1] and torch.all(x[:, :2].t(), 0).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("order", [-1, -0.5, float("inf"), -float("inf")])
+def test_norms_of_nothing_without_an_identity(order):
+    for shape, settings, told in (((0,), {}, "an empty tensor because the"), ((3, 0, 2), {"dim": 1}, "the dimension 1 because this dimension is empty"), ((3, 0, 2), {"dim": ()}, "an empty tensor")):
+        with pytest.raises(RuntimeError, match=f"linalg.vector_norm cannot compute the {order:g} norm on {told}"):
+            torch.linalg.vector_norm(torch.ones(shape), order, **settings)
+    assert torch.linalg.vector_norm(torch.ones(3, 0, 2), order, dim=0).shape == (0, 2)
+
+
+@pytest.mark.parametrize("order", [0, 0.5, 1, 2, 3, float("nan")])
+def test_norms_of_nothing_are_zero(order):
+    assert torch.linalg.vector_norm(torch.ones(3, 0), order).item() == 0.0 and torch.norm(torch.ones(3, 0), order, dim=1).tolist() == [0.0, 0.0, 0.0]

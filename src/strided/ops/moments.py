@@ -136,12 +136,18 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     if not isinstance(ord, (int, float)) and getattr(ord, "ndim", None) != 0:
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     ord = float(ord)
-    if math.isinf(ord) and x.numel() == 0 and (dim is None or math.prod(x.shape[d] for d in dims) == 0):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
+    nothing = math.prod(x.shape[d] for d in dims) == 0
+    if nothing and (ord < 0 or math.isinf(ord)):
+        if dim is None or isinstance(dim, (tuple, list)) and not dim:
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not have an identity")
+        d = next(d for d in dims if x.shape[d] == 0)
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d} because this dimension is empty and the operation does not have an identity")
     fold = _complex_norm if ord == 2 and x.dtype.is_complex else _NORMS.get(ord)
     real = x.dtype.to_real()
     if fold is None and all(x.shape[d] == 1 for d in dims) and (x.ndim or dim is None):  # of one element the absolute value, whatever its order
         fold = _NORMS[math.inf]
+    elif fold is None and nothing:  # 0, whatever the order
+        fold = _NORMS[1.0]
     out = fold((x,), dims, (real,), keepdim) if fold else _norm_p((x, ord), dims, (real,), keepdim)
     if tracking(x):
         record(LinalgVectorNormBackward0, (x,), out, (x, out), ord=ord, dims=dims, keepdim=keepdim)
