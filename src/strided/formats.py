@@ -64,3 +64,20 @@ class StorageLayout:
 
 StorageLayout.__name__ = StorageLayout.__qualname__ = "layout"
 strided = StorageLayout("strided")
+
+
+def suggested(layout) -> MemoryFormat:
+    """The format that results for an operand of this layout get where they follow it: channels_last (or channels_last_3d) if its strides look like that, else contiguous.
+
+    Gaps between elements do not matter (a window of a channels-last tensor is like one); where strides fit both, it is contiguous.
+    """
+    ndim = layout.ndim
+    if ndim not in (4, 5) or layout.strides[1] == 0:
+        return contiguous_format
+    least = 0
+    for d in (1, *range(ndim - 1, 1, -1), 0):
+        size, stride = layout.shape[d], layout.strides[d]
+        if size == 0 or stride < least or d == 0 and least == layout.strides[1]:
+            return contiguous_format
+        least = stride * max(size, 1)
+    return channels_last if ndim == 4 else channels_last_3d

@@ -6,6 +6,8 @@ import math
 
 from ... import ops
 from ...dtypes import float64, uint8
+from ...formats import suggested
+from ...ops import resample
 from .precision import in_float32
 
 
@@ -60,15 +62,25 @@ def smoothed(input, sizes, scales, align_corners, mode):
         size, out, scale = input.size(dim), sizes[dim - 2], scales[dim - 2]
         if size != out or scale not in (None, 1):
             turned[dim] = _rows(size, out, scale, align_corners, mode)  # [out][size]
-    return (_of_bytes if input.dtype is uint8 else _of_floats)(input, turned)
+    return _of_bytes(input, turned) if input.dtype is uint8 else _of_floats(input, turned, f"Upsample{mode.capitalize()}2DAa")
 
 
 @in_float32
-def _of_floats(input, turned):
+def _of_floats(input, turned, node):
+    if turned and resample.takes(input):
+        return resample.resample(input, {dim: _bands(rows) for dim, rows in turned.items()}, node)
+    form = suggested(input.spec.layout)
     for dim, rows in turned.items():
         weights = ops.tensor(rows, dtype=input.dtype, device=input.device)
         input = input @ weights.mT if dim == 3 else weights @ input
-    return input
+    return input.contiguous(memory_format=form) if turned else input.clone(memory_format=form)
+
+
+def _bands(rows):
+    """The rows without the zeros around their weights."""
+    first = [next((i for i, w in enumerate(row) if w), 0) for row in rows]
+    lengths = [len(row) - next((i for i, w in enumerate(reversed(row)) if w), len(row)) - start for start, row in zip(first, rows)]
+    return resample.Bands(len(rows[0]), first, [row[start : start + length] for row, start, length in zip(rows, first, lengths)])
 
 
 def _of_bytes(input, turned):

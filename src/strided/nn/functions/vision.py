@@ -1,11 +1,14 @@
 """Resampling of images: interpolate, grid_sample, affine_grid, and the shuffles between pixels and channels."""
 import itertools
 import math
+from functools import lru_cache
 
-from ... import ops
+from ... import dtypes, ops
 from ...autograd import backward, enable_grad, engine, no_grad, record, tracking
 from ...dispatch import launch
+from ...formats import suggested
 from ...kernels import sampler
+from ...ops import resample
 from . import counts
 from .antialias import smoothed
 from .conv import tuple_of
@@ -14,6 +17,7 @@ from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool
 from .precision import in_float32
 
 _DIMS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+_NODES = {"linear": "Linear1D", "bilinear": "Bilinear2D", "trilinear": "Trilinear3D", "bicubic": "Bicubic2D"}
 
 
 @entry(counts.interpolate)
@@ -45,19 +49,35 @@ def interpolate(
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, sizes)
     if mode.startswith("nearest"):
-        for dim, (out, scale) in enumerate(zip(sizes, scales), 2):
-            input = _nearest(input, dim, out, scale, exact=mode == "nearest-exact")
-        return input
+        return _nearest(input, sizes, scales, mode == "nearest-exact")
     weights = input.dtype if mode != "bilinear" else input.dtype.compute  # PyTorch rounds 16-bit weights, but not those of its own bilinear kernel
-    return _weighted(input, sizes, scales, bool(align_corners), _cubic if mode == "bicubic" else _linear, weights)
+    return _weighted(input, sizes, scales, bool(align_corners), mode, weights)
 
 
 @in_float32
-def _weighted(input, sizes, scales, align_corners, kernel, weights):
+def _weighted(input, sizes, scales, align_corners, mode, weights):
     """The last dimension first, as PyTorch nests them. weights: the dtype that they are rounded to."""
+    bands = {}
     for dim, out, scale in reversed(list(zip(range(2, input.dim()), sizes, scales))):
-        input = _taps(input, dim, out, scale, align_corners, kernel, weights)
-    return input
+        if input.size(dim) != out or scale not in (None, 1):
+            bands[dim] = _bands(mode, input.size(dim), out, scale, align_corners, weights.name)
+    return _resized(input, bands, f"Upsample{_NODES[mode]}", mode != "bicubic")
+
+
+def _resized(input, bands, node, keeps=True):
+    if not bands or not resample.takes(input):
+        form = suggested(input.spec.layout)
+        for dim, band in bands.items():
+            input = _by_matrix(input, dim, band)
+        return input.clone(memory_format=form) if not bands else input.contiguous(memory_format=form)
+    return resample.resample(input, bands, node, keeps)
+
+
+def _by_matrix(x, dim, bands):
+    """The product with the whole matrix, for what the kernel does not take."""
+    rows = [[0] * first + row + [0] * (bands.size - first - len(row)) for first, row in zip(bands.first, bands.weights)]
+    matrix = ops.tensor(rows, dtype=x.dtype, device=x.device)  # [out, size]
+    return (x.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)  # [.., out, ..]
 
 
 def _check_interpolate(input, size, scale_factor, mode, align_corners, antialias):
@@ -90,14 +110,31 @@ def _check_interpolate(input, size, scale_factor, mode, align_corners, antialias
         )
 
 
-def _nearest(x, dim, out, scale, exact):
-    size = x.size(dim)
+def _nearest(x, sizes, scales, exact):
+    chosen = {}
+    for dim, out, scale in reversed(list(zip(range(2, x.dim()), sizes, scales))):
+        index = _chosen(x.size(dim), out, scale, exact)
+        if index != tuple(range(x.size(dim))):
+            chosen[dim] = index
+    form = suggested(x.spec.layout)
+    if x.is_floating_point() and resample.takes(x) and chosen:
+        return resample.resample(x, {dim: _selection(x.size(dim), index) for dim, index in chosen.items()}, f"UpsampleNearest{'Exact' * exact}{x.dim() - 2}D")
+    given = x
+    for dim, index in chosen.items():
+        x = x.index_select(dim, ops.tensor(index, device=x.device))  # [.., out, ..]
+    return x.clone(memory_format=form) if x is given else x.contiguous(memory_format=form)
+
+
+@lru_cache(maxsize=256)
+def _chosen(size, out, scale, exact):
     step = size / out if scale is None else 1.0 / scale
     shift = 0.5 if exact else 0.0
-    index = [min(int(math.floor((i + shift) * step)), size - 1) for i in range(out)]
-    if index == list(range(size)):
-        return x
-    return x.index_select(dim, ops.tensor(index, device=x.device))  # [.., out, ..]
+    return tuple(min(int(math.floor((i + shift) * step)), size - 1) for i in range(out))
+
+
+@lru_cache(maxsize=256)
+def _selection(size, index):
+    return resample.Bands(size, list(index), [[1.0]] * len(index))
 
 
 def _source(i, size, out, scale, align_corners, clamp):
@@ -109,25 +146,29 @@ def _source(i, size, out, scale, align_corners, clamp):
     return max(place, 0.0) if clamp else place
 
 
-def _taps(x, dim, out, scale, align_corners, kernel, weights):
-    """Σ over the kernel's taps of (values at the taps' places) · (weights): [.., size, ..] → [.., out, ..]."""
-    size = x.size(dim)
-    if size == out and (scale is None or scale == 1):
-        return x
-    places = [_source(i, size, out, scale, align_corners, kernel is _linear) for i in range(out)]
-    result = None
-    shape = (-1, *(1,) * (x.dim() - 1 - dim))
-    for offset, weight in kernel(places, weights, x.device):
-        index = [min(max(math.floor(p) + offset, 0), size - 1) for p in places]
-        part = x.index_select(dim, ops.tensor(index, device=x.device))
-        part = part * weight.to(x.dtype).reshape(shape)
-        result = part if result is None else result + part
-    return result
+@lru_cache(maxsize=256)
+def _bands(mode, size, out, scale, align_corners, dtype):
+    """The weights of a mode's taps at every output position; taps beyond the border are those of its last element."""
+    places = [_source(i, size, out, scale, align_corners, mode != "bicubic") for i in range(out)]
+    fractions = _rounded([p - math.floor(p) for p in places], dtype)
+    first, weights = [], []
+    for place, fraction in zip(places, fractions):
+        taps: dict[int, float] = {}
+        for offset, weight in (_cubic if mode == "bicubic" else _linear)(fraction, dtype):
+            index = min(max(math.floor(place) + offset, 0), size - 1)
+            taps[index] = taps.get(index, 0.0) + weight
+        first.append(min(taps))
+        weights.append(list(taps.values()))
+    return resample.Bands(size, first, weights)
 
 
-def _linear(places, dtype, device):
-    fractions = ops.tensor([p - math.floor(p) for p in places], dtype=dtype, device=device)
-    return [(0, 1 - fractions), (1, fractions)]
+def _rounded(numbers, dtype):
+    """Python numbers as a 16-bit dtype has them; others are rounded where they are used."""
+    return ops.tensor(numbers, dtype=getattr(dtypes, dtype)).tolist() if dtype in ("bfloat16", "float16") else numbers
+
+
+def _linear(f, dtype):
+    return (0, _rounded([1 - f], dtype)[0]), (1, f)
 
 
 _A = -0.75  # Keys' cubic convolution
@@ -143,10 +184,8 @@ def _far(d):
     return ((_A * d - 5 * _A) * d + 8 * _A) * d - 4 * _A
 
 
-def _cubic(places, dtype, device):
-    f = [p - math.floor(p) for p in places]
-    taps = (-1, [_far(t + 1) for t in f]), (0, [_near(t) for t in f]), (1, [_near(1 - t) for t in f]), (2, [_far(2 - t) for t in f])
-    return [(offset, ops.tensor(weight, dtype=dtype, device=device)) for offset, weight in taps]
+def _cubic(f, dtype):
+    return tuple(enumerate(_rounded([_far(f + 1), _near(f), _near(1 - f), _far(2 - f)], dtype), -1))
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):

@@ -1,0 +1,115 @@
+"""Resizing and averaging as products with banded matrices, one a dimension: the operator, its gradient (the transposed bands) and its results' memory formats.
+
+Holds `Bands`, the rows of weights, and `resample`. Which weights a mode of `interpolate` or a pool has is nn/functions/'s; the kernel is kernels/bands.py's.
+"""
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..autograd import backward, record, tracking
+from ..dispatch import PlanCache, launch_new
+from ..dtypes import int64
+from ..formats import contiguous_format, suggested
+from ..kernels import bands as kernels
+from ..layout import Layout
+from ..tensor import Spec, Tensor, wrap
+from .folding import plain
+from .table import TABLE
+
+_plans = PlanCache()
+
+
+class Bands:
+    """A matrix [out, size] whose row o holds `weights[o]` (maybe none) from column `first[o]` on. Equal only to itself: whoever makes one keeps it."""
+
+    def __init__(self, size: int, first: list[int], weights: list[list[float]]):
+        self.size, self.first, self.weights = size, first, weights
+        self.out = len(first)
+        self.taps = max(1, *map(len, weights))
+        self._tables: dict = {}
+
+    @cached_property
+    def transposed(self) -> Bands:
+        """The same matrix the other way round; elements between a column's first and last are zeros where no row has them."""
+        first, last = [self.out] * self.size, [-1] * self.size
+        for o, (start, row) in enumerate(zip(self.first, self.weights)):
+            for s in range(start, start + len(row)):
+                first[s], last[s] = min(first[s], o), o
+        rows = [[self.at(o, s) for o in range(low, high + 1)] for s, (low, high) in enumerate(zip(first, last))]
+        turned = Bands(self.out, [low if high >= 0 else 0 for low, high in zip(first, last)], rows)
+        turned.transposed = self
+        return turned
+
+    def at(self, o: int, s: int) -> float:
+        place = s - self.first[o]
+        return self.weights[o][place] if 0 <= place < len(self.weights[o]) else 0.0
+
+    def tables(self, dtype) -> tuple[Tensor, Tensor]:
+        """(first element and number of taps [out, 2], weights [out, taps]) as kernels read them."""
+        if dtype not in self._tables:
+            places = TABLE["tensor"].call([[f, len(w)] for f, w in zip(self.first, self.weights)], dtype=int64)
+            self._tables[dtype] = places, TABLE["tensor"].call([w + [0.0] * (self.taps - len(w)) for w in self.weights], dtype=dtype)
+        return self._tables[dtype]
+
+
+def takes(x: Tensor) -> bool:
+    """Whether `resample` has a kernel for x."""
+    return x.dtype.name in kernels.DTYPES and x.numel() > 0 and not x.is_meta
+
+
+def resample(x: Tensor, bands: dict[int, Bands], node: str = "Resample", keeps: bool = True) -> Tensor:
+    """x [N, C, S..] multiplied along each dimension of `bands` by its matrix, in their order. Recorded; `node` names the gradient's function.
+
+    The result has the memory format that x suggests, and so has the gradient, if it `keeps` it.
+    """
+    out = _products(plain(x), bands)
+    if tracking(x):
+        record(NODES[node], (x,), out, bands=bands, keeps=keeps)
+    return out
+
+
+def _products(x: Tensor, bands: dict[int, Bands]) -> Tensor:
+    form = suggested(x.spec.layout)
+    x = x.contiguous(memory_format=form)
+    for dim, band in bands.items():
+        x = _product(x, dim, band, form)
+    return x
+
+
+def _product(x: Tensor, dim: int, bands: Bands, form) -> Tensor:
+    """One dimension, of x that is dense in the given format."""
+    key = x.spec, dim, bands
+    plan = _plans.get(key)
+    if plan is None:
+        shape = (*x.shape[:dim], bands.out, *x.shape[dim + 1 :])
+        spec = Spec.of(form.layout(shape), x.dtype, x.device)
+        order = list(range(x.ndim)) if form is contiguous_format else [0, *range(2, x.ndim), 1]  # as they lie in memory
+        at = order.index(dim)
+        outer, inner = (Layout.contiguous([x.shape[d] for d in part]).numel for part in (order[:at], order[at + 1 :]))
+        places, weights = bands.tables(x.dtype)
+        plan = _plans.put(key, (spec, kernels.build_bands(x.dtype, outer, bands.size, bands.out, inner, bands.taps, spec.nbytes), places, weights))
+    spec, descriptor, places, weights = plan
+    mem = launch_new(descriptor, x.ptr, places.ptr, weights.ptr)
+    return wrap(spec, mem, mem.data)
+
+
+def _back(node, g):
+    bands = {dim: band.transposed for dim, band in reversed(node.bands.items())}
+    if not node.keeps:
+        g = g.contiguous()
+    return (resample(g, bands, "Resample") if tracking(g) else _products(plain(g), bands),)
+
+
+def _node(name: str):
+    def function(node, g):
+        return _back(node, g)
+
+    function.__name__ = function.__qualname__ = f"{name}Backward0"
+    return backward(name)(function)
+
+
+NAMES = (
+    "Resample UpsampleNearest1D UpsampleNearest2D UpsampleNearest3D UpsampleNearestExact1D UpsampleNearestExact2D UpsampleNearestExact3D UpsampleLinear1D UpsampleBilinear2D "
+    "UpsampleTrilinear3D UpsampleBicubic2D UpsampleBilinear2DAa UpsampleBicubic2DAa UpsampleLanczos2DAa AvgPool1D AvgPool2D AvgPool3D AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D"
+).split()
+NODES = {name: _node(name) for name in NAMES}
