@@ -267,3 +267,18 @@ def test_copies_by_pickle_and_deepcopy():
     assert pair[0].tolist() == [0.0, 1.0, 1.0, 0.0] and base.tolist() == [0.0] * 4
     with pytest.raises(RuntimeError, match="^Only Tensors created explicitly by the user"):
         copy.deepcopy(w * 2)
+
+
+def test_lists_with_a_dtype():
+    assert torch.tensor([1, 2, -3], dtype=torch.int64).tolist() == [1, 2, -3]
+    assert torch.tensor([1, 2], dtype=torch.int8).dtype is torch.int8
+    assert torch.tensor([1, 2.5], dtype=torch.float64).tolist() == [1.0, 2.5]
+    assert torch.tensor([1, 2], dtype=torch.float32).tolist() == [1.0, 2.0]
+    assert torch.tensor([1, 2], dtype=torch.bfloat16).dtype is torch.bfloat16
+    assert torch.tensor([1, 0, 2], dtype=torch.bool).tolist() == [True, False, True]
+    assert torch.tensor([1.9, -1.9], dtype=torch.int64).tolist() == [1, -1]
+    assert torch.tensor(3, dtype=torch.float64).item() == 3.0
+    with pytest.raises((RuntimeError, ValueError)):
+        torch.tensor([300], dtype=torch.int8)
+    with pytest.raises(TypeError):
+        torch.tensor([1, 2], dtype="int64")

@@ -196,3 +196,42 @@ def test_meta():
     assert x.gather(1, torch.zeros(3, 1, dtype=torch.int64, device="meta")).shape == (3, 1)
     with pytest.raises(NotImplementedError, match="depends on the data"):
         x.nonzero()
+
+
+def test_writing_a_slice_again_looks_at_what_changed():
+    """The second write of a kind takes a short way: values, gradients, shared memory and wrong sizes are still seen to."""
+    x, v = torch.zeros(6, dtype=torch.int64), torch.tensor([1, 2, 3])
+    for start in (1, 2, 2):
+        x[start : start + 3] = v
+        version = x._version
+    assert x.tolist() == [0, 1, 1, 2, 3, 0] and version == 3
+    for number in (7, 8.9, True):
+        x[4:] = number
+    assert x.tolist() == [0, 1, 1, 2, 1, 1]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            torch.zeros(3, dtype=torch.uint8)[:] = 300
+    a = torch.arange(5.0)
+    b = torch.zeros(5)
+    b[1:] = a[:4]
+    for _ in range(2):
+        a[1:] = a[:4]  # the same specs, but the memory meets
+    assert a.tolist() == [0, 0, 0, 1, 2] and b.tolist() == [0, 0, 1, 2, 3]
+    w = torch.ones(4, requires_grad=True)
+    y = torch.zeros(5)
+    y[1:] = a[:4]
+    y[1:] = w
+    y[2:3] = 5
+    y[2:3] = 5
+    (y * torch.arange(5.0)).sum().backward()
+    assert w.grad.tolist() == [1, 0, 3, 4]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        w[1:] = torch.zeros(3)
+    with pytest.raises(TypeError, match="slice indices"):
+        y[1.0:] = a[:4]
+    e = torch.zeros(1).expand(4)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="single memory location"):
+            e[1:] = torch.ones(3)
+    with pytest.raises(RuntimeError):
+        y[1:] = torch.zeros(3)

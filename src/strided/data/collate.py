@@ -5,7 +5,7 @@ from .. import ops
 from ..dtypes import float64
 from ..ops.data import as_tensor
 from ..tensor import Tensor
-from .transport import shared_empty
+from .transport import in_worker, shared_empty
 
 _WRONG = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
@@ -55,7 +55,7 @@ def _collate_numpy(batch, first):
 def _collate_tensors(batch, *, collate_fn_map=None):
     """[N, ..]; in a worker straight into the shared file that takes the batch to the loader."""
     first = batch[0]
-    if first.grad_fn is None and all(t.shape == first.shape and t.dtype is first.dtype and not t.requires_grad and t.is_cpu for t in batch):
+    if in_worker() and first.grad_fn is None and all(t.shape == first.shape and t.dtype is first.dtype and not t.requires_grad and t.is_cpu for t in batch):
         out = shared_empty((len(batch), *first.shape), first.dtype)
         if out is not None:
             for row, sample in zip(out.unbind(0), batch):

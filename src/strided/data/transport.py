@@ -68,6 +68,11 @@ def share_results(prefix):
     _prefix = prefix
 
 
+def in_worker():
+    """Whether this process is a worker, whose batches travel."""
+    return _prefix is not None
+
+
 def shared_empty(shape, dtype):
     """An uninitialised tensor in a shared file; None outside workers and for small ones."""
     from ..dtypes import Device

@@ -80,6 +80,11 @@ def assign(destination: Tensor, source: Tensor) -> None:
     launch(desc, destination.ptr, source.ptr)
 
 
+def assign_plan(destination: Tensor, source: Tensor) -> Any:
+    """The plan that `assign` had for two tensors of these specs, None where it keeps none (packed and meta tensors)."""
+    return _assign_plans.get((destination.spec, source.spec))
+
+
 def _copy_descriptor(target: Spec, source: Spec, layout: Any, result_bytes: int = 0) -> bytes:
     """The plan of a copy: elements moved as they are where the dtype stays, else converted one by one. layout: the source's, broadcast."""
     if target.dtype is source.dtype:

@@ -163,8 +163,8 @@ def _filled(spec: Spec, packed: array | bytes) -> Tensor:
     return wrap(spec, mem, mem.data)
 
 
-def _quickly(data: Any) -> Tensor | None:
-    """`tensor(data)` for a number and for a flat list of floats or of ints, the usual cases; None for any other."""
+def _quickly(data: Any, dtype: Any = None) -> Tensor | None:
+    """`tensor(data, dtype=dtype)` for a number and for a flat list of floats or of ints, the usual cases; None for any other."""
     kind = type(data)
     if kind is list and data:
         shape, kinds = (len(data),), set(map(type, data))
@@ -175,7 +175,10 @@ def _quickly(data: Any) -> Tensor | None:
         shape, data = (), (data,)
     else:
         return None
-    dtype = dtypes._default if kind is float else dtypes.int64 if kind is int else None
+    if dtype is None:
+        dtype = dtypes._default if kind is float else dtypes.int64 if kind is int else None
+    elif type(dtype) is not DType or not (kind is int and dtype.kind == "int" or (kind is float or kind is int) and dtype.kind == "float"):
+        return None  # among others unsigned ones, where negative numbers wrap
     if dtype is None or dtype.format in (None, "e") or dtypes.get_default_device() is not dtypes.CPU:
         return None
     try:
@@ -196,8 +199,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
     The dtype follows from the data: bool, int64, the default float, or the array's own. Raises ValueError where lists differ in length.
     """
-    if dtype is device is None and not requires_grad and not pin_memory:
-        made = _quickly(data)
+    if device is None and not requires_grad and not pin_memory:
+        made = _quickly(data, dtype)
         if made is not None:
             return made
     chosen, place = options("tensor", dtype, device, pin_memory=pin_memory)

@@ -9,18 +9,20 @@ from operator import index as as_index
 
 from .. import dtypes, errors
 from ..autograd import backward, check_inplace, record, record_inplace, tracking
-from ..dispatch import CONTEXT, HOOKS, hooked_call
+from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch
 from ..errors import PackedOperand
 from ..layout import Layout
 from ..tensor import Tensor, wrap
 from . import indexing
+from .copying import assign_plan
 from .create import as_tensor, scalar_tensor, tensor
 from .elementwise import assign, check_overlap, self_copy, sum_to, warn_of_overlap
 from .folding import plain
-from .item_windows import basic, integer_bound, noted, plan_of_key
+from .item_windows import basic, integer_bound, noted, plan_of_key, token_of
 from .masks import masked_scatter
 from .packed import call_unpacked
 from .table import TABLE, operator
+from .writes import fill_plan, number_for
 
 _KINDS = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
 _INDEX_DTYPES = (dtypes.int64, dtypes.int32, dtypes.bool_, dtypes.uint8)
@@ -370,6 +372,8 @@ def setitem(self, key, value):
 
     Raises IndexError as x[key] does, RuntimeError where shapes or (under index tensors) dtypes do not fit.
     """
+    if type(key) is slice and _put_as_before(self, key, value):
+        return
     if not isinstance(value, Tensor):
         value = _number(self, value)
     if isinstance(key, bool):
@@ -392,9 +396,13 @@ def setitem(self, key, value):
                 check_overlap(window)
                 assign(window, value)
                 window.mem.version += 1
+                if type(key) is slice and (desc := assign_plan(window, value)) is not None:
+                    _put_plans.put((token_of(key), self.spec, value.spec), (desc, window.ptr - self.ptr))
         else:
             check_overlap(window)
             TABLE["fill_"].call(window, value)
+            if type(key) is slice and not isinstance(value, complex) and (desc := fill_plan(window)) is not None:
+                _put_plans.put((token_of(key), self.spec), (desc, window.ptr - self.ptr))
         return
     if not isinstance(value, Tensor):
         value = TABLE["full"].call((), value, dtype=self.dtype, device=self.device)
@@ -403,6 +411,29 @@ def setitem(self, key, value):
     else:
         dims, indices = _integers_of(window, tensors)
         _index_put_into(window, dims, indices, _without_leading_ones(value), False)
+
+
+_put_plans = PlanCache()  # (slice, spec) -> (the plan that fills it, bytes by which it starts later); (slice, spec, the value's) -> the same of a copy
+
+
+def _put_as_before(self, key, value) -> bool:
+    """x[slice] = a number or a tensor with no gradient about, as x[slice] of these specs was set before, without making the window; False where it cannot be."""
+    if self._inference or self.mem.owner is not None or (token := token_of(key)) is None:
+        return False
+    if type(value) is Tensor:
+        plan = _put_plans.get((token, self.spec, value.spec))
+        if plan is None or value.mem is self.mem or value.mem.owner is not None or tracking(self, value):
+            return False
+        launch(plan[0], self.ptr + plan[1], value.ptr)
+    else:
+        if type(value) is not int and type(value) is not float:
+            return False
+        plan = _put_plans.get((token, self.spec))
+        if plan is None or tracking(self):
+            return False
+        launch(plan[0], self.ptr + plan[1], number_for(self.spec.dtype, value))
+    self.mem.version += 1
+    return True
 
 
 def _number(self, value):

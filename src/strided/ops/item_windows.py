@@ -126,7 +126,7 @@ def integer_bound(value) -> int:
         raise TypeError("slice indices must be integers or None or have an __index__ method") from None
 
 
-def _token(key) -> Any:
+def token_of(key) -> Any:
     """A hashable stand-in for a key of ints, slices, None and ..., or None where it holds anything else (or a bool, which equals an int)."""
     kind = type(key)
     if kind is int:
@@ -204,12 +204,12 @@ def basic(self, key):
     if kind is tuple:
         tokens = ["[]"]
         for item in key:
-            token = _token(item)
+            token = token_of(item)
             if token is None:
                 return None
             tokens.append(token)
         return _window(self, tuple(tokens), key)
-    token = _token(key)
+    token = token_of(key)
     if token is None:
         return None
     if kind is slice and not self.spec.ndim:

@@ -130,6 +130,11 @@ def fill(x: Tensor, value: Any) -> None:
     launch(desc, x.ptr, number_for(spec.dtype, value))
 
 
+def fill_plan(x: Tensor) -> Any:
+    """The plan that `fill` had for tensors of this spec, None where it keeps none."""
+    return _fill_plans.get(x.spec)
+
+
 def fill_descriptor(spec: Spec, result_bytes: int = 0) -> bytes:
     """The plan that writes one number everywhere; `number_for` makes the number's slot."""
     kind = ("param", "i64" if spec.dtype.kind in ("bool", "uint", "int") else "f64")
