@@ -202,6 +202,8 @@ def _check_type(cond: _bool, message: Any = None) -> None:
 def _check_value(cond: _bool, message: Any = None) -> None:
     r"""`_check`, with ValueError."""
 def _check_with(kind, cond: Any, message: Any) -> None: ...
+def _int_mm(self, mat2, *, out=None) -> Tensor:
+    r"""Product of a matrix of int8 (or uint8) and one of int8, summed and kept in int32: [m, k] @ [k, n] -> [m, n], without wrapping to eight bits."""
 def abs(input, *, out=None) -> Tensor: ...
 def abs_(input) -> Tensor:
     r"""In-place form of `abs`."""

@@ -9,7 +9,8 @@ One generator for every host: vector width and tile are parameters (`Tile`). Whi
 """
 from __future__ import annotations
 
-from .gemm_pack import GROUP, Kind, masked_load, masked_store, pack, pack_rows
+from .gemm_dots import close_tiles, multiply, open_tiles, rows_of_blocks, tile_micro
+from .gemm_pack import GROUP, Kind, masked_load, masked_store, packing
 from .gemm_text import DROPPED, SIZES, TYPES, Function, is_float, module, vector
 
 # Descriptor words (8 and up); strides in elements of the operand they belong to. The epilogue's operand I is the added input of addmm, or a bias.
@@ -24,9 +25,9 @@ BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides o
 
 def gemm_module(kind: Kind, attributes: str) -> str:
     t = kind.tile
-    functions = [pack(kind, dtype, dtype, attributes) for dtype in dict.fromkeys((kind.a, kind.b))]
-    functions += [pack_rows(kind, attributes), finish(kind, attributes), rectangle(kind, attributes), kernel(kind)]
-    functions += [micro(kind, height, attributes) for height in t.heights]
+    functions = [*packing(kind, attributes), finish(kind, attributes), rectangle(kind, attributes), kernel(kind)]
+    tiles = kind.dot if kind.dot and kind.dot.form == "tiles" else None
+    functions += [tile_micro(tiles, height, t.nr, attributes) if tiles else micro(kind, height, attributes) for height in t.heights]
     extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)"
     return module(*functions, extra=extra)
 
@@ -51,10 +52,15 @@ def epilogue(f: Function, kind: Kind, value: str, lanes: int, load_input) -> str
 
 
 def micro(kind: Kind, height: int, attributes: str) -> Function:
-    """tile [height, NR] = Apanel [k, height]^T @ B [k, NR] (rows ldb apart), kept in registers, then added to P, or finished into C (unit column strides)."""
-    t, acc = kind.tile, kind.acc
+    """tile [height, NR] = Apanel [k, height]^T @ B [k, NR] (rows ldb apart), kept in registers, then added to P, or finished into C (unit column strides).
+
+    Of groups, k counts words. Sums of 2 x 2 are counted like rows of sums, two columns of B at a time, and become rows at the end.
+    """
+    t, acc, dot, word = kind.tile, kind.acc, kind.dot, kind.word
     w = t.width
     wide = vector(acc, w)
+    blocks = dot is not None and dot.form == "blocks"
+    chain = CHAIN // dot.group if dot else CHAIN
     f = Function(f"micro_{height}", f"i64 %k, ptr noalias readonly %a, ptr noalias readonly %b, i64 %ldb, ptr %next, i64 %ahead, ptr noalias %held, {tail_arguments(kind)}", attributes + " noinline")
     sums = [[f.variable(wide, None, 64) for _ in range(t.vectors)] for _ in range(height)]
 
@@ -70,32 +76,58 @@ def micro(kind: Kind, height: int, attributes: str) -> Function:
         row = f.at(acc, "%p", f.mul("%ldp", r))
         for line in range(0, t.nr * SIZES[acc], 64):
             fetch(f.at("i8", row, line), 1)
-    long = f.compare("sgt", "%k", CHAIN)
+    long = f.compare("sgt", "%k", chain)
 
     def held(r, j):
         return f.at(acc, "%held", r * t.nr + j * w)
 
-    clear = lambda r, j, slot: f.store(wide, "zeroinitializer", slot, 64)
-    each(clear)
-    with f.loop(0, "%k", CHAIN) as k0:
-        each(clear)
-        stop = f.min(f.add(k0, CHAIN), "%k")
+    def start(r, j, slot):
+        if dot and dot.moved:  # the first chain starts at what stands before B's panel
+            f.store(wide, f.load(wide, f.at(acc, "%b", f.sub(j * w, "%ldb")), SIZES[acc]), slot, 64)
+        else:
+            f.store(wide, "zeroinitializer", slot, 64)
+
+    def step(k):
+        """All products of one number, or one group, of each row of A and column of B."""
+        row_b, row_a = f.mul(k, "%ldb"), f.mul(k, height)
+        if blocks:
+            pair = vector(word, 2)
+            b = [f.load(pair, f.at(word, "%b", f.add(row_b, 2 * j)), 8) for j in range(t.nr // 2)]
+            for r in range(0, height, 2):
+                a = f.load(pair, f.at(word, "%a", f.add(row_a, r)), 8)
+                for j in range(t.nr // 2):
+                    slot = sums[r + j % 2][j // 2]
+                    f.store(wide, multiply(f, dot, acc, w, f.load(wide, slot, 64), a, b[j]), slot, 64)
+            return
+        b = [f.load(vector(word, w), f.at(word, "%b", f.add(row_b, j * w)), SIZES[word]) for j in range(t.vectors)]
+        for r in range(height):
+            a = f.splat(word, f.load(word, f.at(word, "%a", f.add(row_a, r))), w)
+            for j in range(t.vectors):
+                total = f.load(wide, sums[r][j], 64)
+                f.store(wide, multiply(f, dot, acc, w, total, a, b[j]) if dot else f.fma(acc, w, a, b[j], total, t.fused), sums[r][j], 64)
+
+    each(start)
+    with f.loop(0, "%k", chain) as k0:
+        with f.when(f.compare("ne", k0, 0)):
+            each(lambda r, j, slot: f.store(wide, "zeroinitializer", slot, 64))
+        stop = f.min(f.add(k0, chain), "%k")
         with f.loop(k0, stop) as k:
-            for line in range(0, t.nr * SIZES[acc], 64):
-                fetch(f.at("i8", f.at(acc, "%b", f.mul(f.add(k, 16), "%ldb")), line))
-            fetch(f.at(acc, "%a", f.mul(f.add(k, 8), height)))
+            for line in range(0, t.nr * SIZES[word], 64):
+                fetch(f.at("i8", f.at(word, "%b", f.mul(f.add(k, 16), "%ldb")), line))
+            fetch(f.at(word, "%a", f.mul(f.add(k, 8), height)))
             fetch(f.at("i8", "%next", f.mul(k, "%ahead")), near=2)
-            row_b, row_a = f.mul(k, "%ldb"), f.mul(k, height)
-            b = [f.load(wide, f.at(acc, "%b", f.add(row_b, j * w)), SIZES[acc]) for j in range(t.vectors)]
-            for r in range(height):
-                a = f.splat(acc, f.load(acc, f.at(acc, "%a", f.add(row_a, r))), w)
-                for j in range(t.vectors):
-                    f.store(wide, f.fma(acc, w, a, b[j], f.load(wide, sums[r][j], 64), t.fused), sums[r][j], 64)
+            step(k)
         # Sums of a long k are made of shorter chains, which keeps their rounding error down; what is done waits in the first-level cache.
         with f.when(f.compare("ne", k0, 0)):
             each(lambda r, j, slot: f.store(wide, f.plus(acc, w, f.load(wide, slot, 64), f.load(wide, held(r, j), SIZES[acc])), slot, 64))
         with f.when(f.both(long, f.compare("slt", stop, "%k"))):
             each(lambda r, j, slot: f.store(wide, f.load(wide, slot, 64), held(r, j), SIZES[acc]))
+    if blocks:
+        for r in range(0, height, 2):
+            for j in range(t.vectors):
+                rows = rows_of_blocks(f, acc, *(f.load(wide, sums[r + side][j], 64) for side in (0, 1)))
+                for side, row in enumerate(rows):
+                    f.store(wide, row, sums[r + side][j], 64)
 
     def partial(r, j):
         return f.at(acc, "%p", f.add(f.mul("%ldp", r), j * w))
@@ -192,7 +224,9 @@ def rectangle(kind: Kind, attributes: str) -> Function:
         unit = f.both(unit, f.compare("eq", "%csi", 1))
     if kind.in_place and kind.epilogue:  # partial sums cannot stand in a C that has other strides
         partial_in_c = f.compare("eq", "%csc", 1)
-    direct = bm == acc and kind.b not in DROPPED  # what is converted on the way is packed
+    dot, word = kind.dot, kind.word
+    tiles, front = bool(dot and dot.form == "tiles"), int(bool(dot and dot.moved))  # rows before a panel of B: where its sums start
+    direct = bm == acc and kind.b not in DROPPED and not dot  # what is converted on the way is packed
     few = f.both(f.compare("sle", "%m", 2 * top), f.compare("eq", "%csb", 1)) if direct else "false"
 
     def in_place(width):  # few rows would not repay the packing of B: read whole panels of it where they are
@@ -200,6 +234,13 @@ def rectangle(kind: Kind, attributes: str) -> Function:
 
     def b_at(k, n):
         return f.at(bm, "%b", f.add(f.mul(k, "%rsb"), f.mul(n, "%csb")))
+
+    def right_at(j, depth):
+        """The panel of B that begins with column j of those packed."""
+        return f.at(word, "%pb", f.add(f.mul(j, f.add(depth, front)), front * nr))
+
+    def pack_b(k, n, width, length, target):
+        f.do(f"call void @{kind.packer(False)}(ptr {b_at(k, n)}, i64 %csb, i64 %rsb, i64 {width}, i64 {length}, ptr {target}, i64 {nr})")
 
     rounds = f.ceil_div("%k", "%kc")
     rounds = f.op(f"call i64 @llvm.smax.i64(i64 {rounds}, i64 1)")  # k = 0: one round of nothing writes the zeros
@@ -209,46 +250,61 @@ def rectangle(kind: Kind, attributes: str) -> Function:
         with f.loop(0, rounds) as round_:
             k0 = f.mul(round_, "%kc")
             k_here = f.min("%kc", f.sub("%k", k0))
+            depth = f.mul(f.ceil_div(k_here, dot.group * dot.words), dot.words) if dot else k_here
             more = f.compare("ne", round_, 0)
             last = f.compare("eq", f.add(round_, 1), rounds)
             four = f.mul(f.div(n_here, GROUP * nr), GROUP * nr)
             grouped = f.both(f.compare("eq", "%csb", 1), f.op(f"xor i1 {few}, true"))
             four = f.op(f"select i1 {grouped}, i64 {four}, i64 0")
             with f.loop(0, four, GROUP * nr) as j:  # pack B
-                f.do(f"call void @pack_rows(ptr {b_at(k0, f.add(n0, j))}, i64 %rsb, i64 {k_here}, ptr {f.at(acc, '%pb', f.mul(j, k_here))})")
+                step = f.mul(f.add(depth, front), nr)
+                f.do(f"call void @pack_rows(ptr {b_at(k0, f.add(n0, j))}, i64 %rsb, i64 {k_here}, ptr {right_at(j, depth)}, i64 {step})")
+            if dot:  # the last group of those panels, where k ends within it
+                whole_k = f.mul(f.div(k_here, dot.group), dot.group)
+                with f.when(f.compare("ne", k_here, whole_k)), f.loop(0, four, nr) as j:
+                    target = f.at(word, right_at(j, depth), f.mul(f.div(whole_k, dot.group), nr))
+                    pack_b(f.add(k0, whole_k), f.add(n0, j), nr, f.sub(k_here, whole_k), target)
             with f.loop(four, n_here, nr) as j:
                 width = f.min(nr, f.sub(n_here, j))
                 with f.when(f.op(f"xor i1 {in_place(width)}, true")):
-                    target = f.at(acc, "%pb", f.mul(j, k_here))
-                    f.do(f"call void @pack_{kind.b}(ptr {b_at(k0, f.add(n0, j))}, i64 %csb, i64 %rsb, i64 {width}, i64 {k_here}, ptr {target}, i64 {nr})")
+                    pack_b(k0, f.add(n0, j), width, k_here, right_at(j, depth))
+            if dot and tiles:  # whole tiles are read of every panel
+                groups = f.ceil_div(k_here, dot.group)
+                rest = f.mul(f.sub(depth, groups), nr * SIZES[word])
+                with f.loop(0, n_here, nr) as j:
+                    f.call("void", "llvm.memset.p0.i64", f"ptr {f.at(word, right_at(j, depth), f.mul(groups, nr))}", "i8 0", f"i64 {rest}", "i1 false")
+            if front:
+                with f.loop(0, n_here, nr) as j:
+                    panel = right_at(j, depth)
+                    f.do(f"call void @start_sums(ptr {panel}, i64 {depth}, i64 {nr}, ptr {f.at(word, panel, -nr)})")
             with f.loop(0, "%m", "%mc") as m0:
                 m_here = f.min("%mc", f.sub("%m", m0))
                 source_a = f.at(am, "%a", f.add(f.mul(m0, "%rsa"), f.mul(k0, "%csa")))
 
                 def pack_a(height, i, rows, panel_a, source_a=source_a, k_here=k_here):
                     source = f.at(am, source_a, f.mul(i, "%rsa"))
-                    f.do(f"call void @pack_{kind.a}(ptr {source}, i64 %rsa, i64 %csa, i64 {rows}, i64 {k_here}, ptr {panel_a}, i64 {height})")
+                    f.do(f"call void @{kind.packer(True)}(ptr {source}, i64 %rsa, i64 %csa, i64 {rows}, i64 {k_here}, ptr {panel_a}, i64 {height})")
 
-                panels(f, kind, m_here, k_here, "%pa", pack_a)
+                panels(f, kind, m_here, depth, "%pa", pack_a)
                 with f.loop(0, n_here, nr) as j:
                     width = f.min(nr, f.sub(n_here, j))
                     column = f.add(n0, j)
                     raw = in_place(width)
-                    panel_b = f.op(f"select i1 {raw}, ptr {b_at(k0, column)}, ptr {f.at(acc, '%pb', f.mul(j, k_here))}")
+                    panel_b = f.op(f"select i1 {raw}, ptr {b_at(k0, column)}, ptr {right_at(j, depth)}")
                     ldb = f.op(f"select i1 {raw}, i64 %rsb, i64 {nr}")
                     # While this panel is used, each tile brings a share of the next one into the second-level cache.
-                    ahead = f.div(nr * SIZES[acc], f.ceil_div(m_here, top))
-                    next_panel = f.at(acc, "%pb", f.mul(f.add(j, nr), k_here))
+                    ahead = f.div(nr * SIZES[word], f.ceil_div(m_here, top))
+                    next_panel = right_at(f.add(j, nr), depth)
 
                     def tile(height, i, rows, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb, ahead=ahead, next_panel=next_panel):
-                        share = f.at("i8", next_panel, f.mul(f.mul(f.div(i, top), ahead), k_here))
+                        share = f.at("i8", next_panel, f.mul(f.mul(f.div(i, top), ahead), depth))
                         row = f.add(m0, i)
                         c = f.at(cm, "%c", f.add(f.mul(row, "%rsc"), f.mul(column, "%csc")))
                         input_ = f.at(im, "%i", f.add(f.mul(row, "%rsi"), f.mul(column, "%csi"))) if kind.epilogue == "add" else "null"
                         p, ldp = partials(row, c, f.add(j, 0))
                         tail = f"i1 {more}, i1 {last}, ptr {c}, i64 %rsc, i64 %csc, ptr {input_}, i64 %rsi, i64 %csi, {acc} %alpha, {acc} %beta"
                         whole = f.both(unit, f.compare("eq", width, nr), f.compare("eq", rows, height))
-                        product = f"i64 {k_here}, ptr {panel_a}, ptr {panel_b}, i64 {ldb}, ptr {share}, i64 {ahead}, ptr {f.at(acc, '%tile', top * nr)}"
+                        product = f"i64 {depth}, ptr {panel_a}, ptr {panel_b}, i64 {ldb}, ptr {share}, i64 {ahead}, ptr {f.at(acc, '%tile', top * nr)}"
 
                         def direct():
                             f.do(f"call void @micro_{height}({product}, ptr {p}, i64 {ldp}, {tail})")
@@ -256,9 +312,16 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                         def by_way_of_memory():
                             plain = f"i1 false, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} %alpha, {acc} %beta"
                             f.do(f"call void @micro_{height}({product}, ptr %tile, i64 {nr}, {plain})")
+                            finished()
+
+                        def finished():
                             f.do(f"call void @finish(i64 {rows}, i64 {width}, ptr %tile, ptr {p}, i64 {ldp}, {tail})")
 
-                        f.choose(whole, direct, by_way_of_memory)
+                        if tiles:
+                            f.do(f"call void @micro_{height}(i64 {depth}, ptr {panel_a}, ptr {panel_b}, ptr %tile)")
+                            finished()
+                        else:
+                            f.choose(whole, direct, by_way_of_memory)
 
                     def partials(row, c, j_):
                         scratch = f.at(acc, "%pp", f.add(f.mul(row, "%nc"), j_))
@@ -268,7 +331,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                             return c, "%rsc"
                         return f.op(f"select i1 {partial_in_c}, ptr {c}, ptr {scratch}"), f.op(f"select i1 {partial_in_c}, i64 %rsc, i64 %nc")
 
-                    panels(f, kind, m_here, k_here, "%pa", tile)
+                    panels(f, kind, m_here, depth, "%pa", tile)
                     done = f.add(j, nr)
                     end = f.op(f"or i1 {f.compare('eq', f.rem(done, BLOCK * nr), 0)}, {f.compare('sge', done, n_here)}")
                     with f.when(f.both(last, end, f.op("icmp ne ptr %after, null"))):  # a map of what is finished, see epilogue.py
@@ -287,7 +350,7 @@ def panels(f: Function, kind: Kind, m, k, packed, emit) -> None:
     top = heights[0]
 
     def panel(height, i, rows):
-        emit(height, i, rows, f.at(kind.acc, packed, f.mul(i, k)))
+        emit(height, i, rows, f.at(kind.word, packed, f.mul(i, k)))
 
     whole = f.mul(f.div(m, top), top)
     with f.loop(0, whole, top) as i:
@@ -348,6 +411,9 @@ def kernel(kind: Kind) -> Function:
             f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {word['scratch']})")
         scratch = f.load("ptr", cell)
         at = {name: f.at("i8", scratch, word[name]) for name in ("at_b", "at_p", "at_tile")}
+        tiles = kind.dot and kind.dot.form == "tiles"
+        if tiles:
+            open_tiles(f)
         down, across = f.ceil_div(word["m"], word["rows"]), f.ceil_div(word["n"], word["cols"])
         each = f.mul(down, across)
         with f.loop(begin, end) as item:
@@ -373,6 +439,8 @@ def kernel(kind: Kind) -> Function:
                 f"i64 {word['kc']}, i64 {word['mc']}, i64 {word['nc']}, ptr {scratch}, ptr {at['at_b']}, ptr {at['at_p']}, ptr {at['at_tile']}, "
                 f"{acc} {scalars[0]}, {acc} {scalars[1]}, ptr {after}, ptr {f.at('i64', '%desc', after_words)}, ptr %slots, i64 {m0}, i64 {n0})"
             )
+        if tiles:
+            close_tiles(f)
         with f.when(large):
             f.do(f"call void @free(ptr {scratch})")
     return f

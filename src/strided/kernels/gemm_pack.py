@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .gemm_dots import DOTS, Dot, Groups, pack_groups, pack_rows_of_groups, start_sums
 from .gemm_text import DROPPED, SIZES, TYPES, Function, vector
 
 GROUP = 4  # panels of B that are packed together
@@ -20,6 +21,7 @@ class Tile(NamedTuple):
     half: bool  # float16 <-> float32 in hardware
     fused: bool
     masks: bool  # masked loads and stores are instructions
+    dot: str = ""  # the instruction that multiplies groups of elements along k (gemm_dots.py); "": elements are multiplied one by one
 
     @property
     def nr(self) -> int:
@@ -46,6 +48,19 @@ class Kind(NamedTuple):
         return TYPES[self.c][1]
 
     @property
+    def dot(self) -> Dot | None:
+        return DOTS[self.tile.dot] if self.tile.dot else None
+
+    @property
+    def word(self) -> str:
+        """What packs consist of: numbers of the accumulator's type, or groups of elements."""
+        return self.dot.word if self.dot else self.acc
+
+    def packer(self, left: bool) -> str:
+        """Name of the function that packs an operand."""
+        return f"pack_{self.a if left else self.b}" + ("_left" if left and self.dot and (self.dot.moved or self.dot.form == "tiles") else "")
+
+    @property
     def own(self) -> str:
         """How float32 sums are read that become operands of a further product (attention): rounded like the others where these are."""
         return self.a if self.a in DROPPED else "float32"
@@ -57,6 +72,18 @@ class Kind(NamedTuple):
 
 
 # ---- packing --------------------------------------------------------------------------------------------------------
+
+
+def packing(kind: Kind, attributes: str) -> list[Function]:
+    """The functions that pack both operands of a product."""
+    dot, t = kind.dot, kind.tile
+    if dot is None:
+        return [*(pack(kind, dtype, dtype, attributes) for dtype in dict.fromkeys((kind.a, kind.b))), pack_rows(kind, attributes)]
+    tiles = dot.form == "tiles"
+    left = pack_rows_of_groups(kind.packer(True), dot, kind.a, attributes) if tiles else pack_groups(kind.packer(True), dot, kind.a, t.width, t.masks, True, attributes)
+    right = pack_groups(kind.packer(False), dot, kind.b, t.width, t.masks, False, attributes)
+    both = [right] if kind.packer(True) == kind.packer(False) else [left, right]
+    return [*both, pack_rows(kind, attributes)] + [start_sums(dot, t.width, attributes)] * bool(dot.moved)
 
 
 def pack(kind: Kind, name: str, dtype: str, attributes: str) -> Function:
@@ -123,16 +150,23 @@ def pack(kind: Kind, name: str, dtype: str, attributes: str) -> Function:
 
 
 def pack_rows(kind: Kind, attributes: str) -> Function:
-    """Several whole panels of a row-major B at once: each row is read in one long piece, which the hardware can foresee."""
-    t, acc, memory = kind.tile, kind.acc, TYPES[kind.b][0]
-    f = Function("pack_rows", "ptr noalias %src, i64 %sk, i64 %k, ptr noalias %dst", attributes + " noinline")
-    targets = [f.at(acc, "%dst", f.mul("%k", p * t.nr)) for p in range(GROUP)]
-    with f.loop(0, "%k") as k:
-        source = f.at(memory, "%src", f.mul(k, "%sk"))
+    """Several whole panels of a row-major B at once, `step` apart: each row is read in one long piece, which the hardware can foresee. Of groups the whole ones."""
+    t, dot, memory = kind.tile, kind.dot, TYPES[kind.b][0]
+    group, word, wide = dot.group if dot else 1, kind.word, vector(kind.word, t.width)
+    f = Function("pack_rows", "ptr noalias %src, i64 %sk, i64 %k, ptr noalias %dst, i64 %step", attributes + " noinline")
+    targets = [f.at(word, "%dst", f.mul("%step", p)) for p in range(GROUP)]
+
+    def read(sources, offset):
+        if dot:
+            g = Groups(f, dot, kind.b, t.width, False)
+            return g.interleaved([g.load(f.at(memory, source, offset), t.width) for source in sources], t.width)
+        return f.decode(kind.b, f.load(vector(memory, t.width), f.at(memory, sources[0], offset), SIZES[memory]), t.width, t.half)
+
+    with f.loop(0, "%k" if group == 1 else f.div("%k", group)) as k:
+        sources = [f.at(memory, "%src", f.mul(f.add(f.mul(k, group), e), "%sk")) for e in range(group)]
         for p, target in enumerate(targets):
             for j in range(0, t.nr, t.width):
-                value = f.load(vector(memory, t.width), f.at(memory, source, p * t.nr + j), SIZES[memory])
-                f.store(vector(acc, t.width), f.decode(kind.b, value, t.width, t.half), f.at(acc, target, f.add(f.mul(k, t.nr), j)), SIZES[acc])
+                f.store(wide, read(sources, p * t.nr + j), f.at(word, target, f.add(f.mul(k, t.nr), j)), SIZES[word])
     return f
 
 

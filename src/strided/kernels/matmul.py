@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from ..layout import collapse
 from . import gemm_ir, gemv_ir, jit, native
+from .gemm_dots import DOTS, TILE, dot_for
 from .gemm_pack import Kind, Tile
 from .gemm_text import DROPPED, SIZES, TYPES
 from .precision import operand
-from .recipes import KEEP
 
 DTYPES = frozenset(TYPES) - DROPPED.keys()
 THREAD_GRAIN = 1 << 19  # multiply-adds a part should have at least: some microseconds, what waking a thread costs
@@ -20,6 +20,7 @@ LARGE = 8 << 20  # bytes of a matrix that stands in no cache that is near
 PACKED = 1 << 21  # elements of the packed rows, which each part holds whole, at most
 THIN = range(14, 129)  # rows of C whose sums are lanes, where the other operand is contiguous along k
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
+TILE_GRAIN = 1 << 16  # multiply-adds from which tiles in registers of their own pay
 
 
 def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int = 0, threads: bool = True) -> bytes:
@@ -40,11 +41,14 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
         raise NotImplementedError(f"matmul cannot mix {', '.join(sorted(set(names)))}; convert the operands to one dtype")
     problem = _Problem(c_layout, a_layout, b_layout, i_layout)
     epilogue = "add" if added is not None else "scale" if scale else ""
-    if problem.n < problem.m and problem.n <= THIN[-1] and 1 in (problem.rsa, problem.csa) and not problem.near():
+    if problem.n < problem.m and problem.n <= THIN[-1] and 1 in (problem.rsa, problem.csa):
         problem.swap()
         names = (names[1], names[0], *names[2:])
     kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))  # type: ignore[call-arg]  # the names are four
     form = "dot" if problem.rsb == 1 else "axpy" if problem.csb == 1 else None
+    tile = dot_tile(names[0], names[1], problem)
+    if tile is not None and DOTS[tile.dot].form != "lanes" and problem.m >= THIN[0]:
+        form = None  # far quicker than what packing saves
     if form == "dot" and problem.m in THIN and problem.thin(kind):
         address, parts, words = _thin(kind, problem, threads)
     elif form is not None and (problem.m == 1 or 0 < problem.m <= _few(form, kind, problem) and problem.n * problem.k >= MANY):
@@ -53,7 +57,7 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
         if problem.swapped:
             problem.swap()
             names = (names[1], names[0], *names[2:])
-            kind = Kind(*names, epilogue, kind.tile)  # type: ignore[call-arg]
+        kind = Kind(*names, epilogue, tile or kind.tile)  # type: ignore[call-arg]
         address, parts, words = _gemm(kind, problem, threads)
     slots = 3 + {"": 0, "scale": 1, "add": 3}[epilogue]
     return native.pack_desc(address, slots, parts, problem.work > GIL_GRAIN, result_bytes, words)
@@ -98,10 +102,6 @@ class _Problem:
         self.rsc, self.csc, self.rsi, self.csi = self.csc, self.rsc, self.csi, self.rsi
         self.strides[0], self.strides[1] = self.strides[1], self.strides[0]
 
-    def near(self) -> bool:
-        """Whether so many columns of C, from so little memory, repay packing both operands: where both ways take as long, packed products can be given an epilogue (compile/fuse.py)."""
-        return self.n >= 64 and self.k <= 256 or KEEP[0] and self.n >= 96 and self.m * self.k <= 1 << 19
-
     def thin(self, kind: Kind) -> bool:
         """Whether b has rows enough to fill tiles of thin_ir.py, and long enough to repay them."""
         return kind.acc in ("float", "double") and self.n >= 2 * kind.tile.sums and 64 <= self.k <= PACKED // self.m
@@ -135,6 +135,15 @@ def tile_for(accumulator: str) -> Tile:
     else:
         heights, vectors = (8, 4), 3  # 24 sums of 32 registers
     return Tile(width, heights, vectors, host.half, host.fma, masks)
+
+
+def dot_tile(a: str, b: str, problem) -> Tile | None:
+    """The tile of the instruction that multiplies groups of these operands' elements; None where the host has none."""
+    dot = dot_for(a, b, jit.host(), problem.work >= TILE_GRAIN)
+    if dot is None:
+        return None
+    tile = tile_for("float")
+    return (Tile(TILE, (2 * TILE, TILE), 2, tile.half, tile.fused, tile.masks) if dot.form == "tiles" else tile)._replace(dot=dot.name)
 
 
 def _compiled(*key, text):
@@ -175,23 +184,26 @@ def _thin(kind, p, threads):
 
 
 def _gemm(kind, p, threads):
-    t, acc = kind.tile, SIZES[kind.acc]
+    t, acc, dot = kind.tile, SIZES[kind.acc], kind.dot
     address = _compiled("packed", kind, text=lambda: gemm_ir.gemm_module(kind, jit.host().attributes))
     top, nr = t.heights[0], t.nr
     parts = native.parts_for(p.work, THREAD_GRAIN) if threads else 1
     rows, cols = _split(p.m, p.n, p.batch, parts, top, nr)
     items = _items(p, rows, cols)
     # One block of A (mc x kc) and the panels of B in use stay in the second-level cache; k is cut into equal rounds.
-    limit = 512 * 4 // acc
+    word, group = SIZES[kind.word], dot.group if dot else 1
+    limit = 512 * 4 // word * group
     kc = max(1, -(-p.k // max(1, -(-p.k // limit))))
+    kc = _round_up(kc, group * dot.words) if dot else kc
+    depth = dot.depth(kc) if dot else kc  # rows of a panel
     mc = min(_round_up(rows, top), 10 * top)
     nc = min(_round_up(cols, nr), _round_up(2048, nr))
     partial = kc < p.k and (not kind.in_place or kind.epilogue != "")  # sums between rounds need a place of their own: keep it small
     if partial:
         rows, nc = min(rows, _round_up(1024, top)), min(nc, _round_up(1024, nr))
         items = _items(p, rows, cols)
-    a_bytes = _round_up((mc + top) * kc * acc, 64) + 64  # whole vectors are stored behind the last panel
-    b_bytes = _round_up((nc + nr) * kc * acc, 64)
+    a_bytes = _round_up((mc + top) * depth * word, 64) + 64  # whole vectors are stored behind the last panel
+    b_bytes = _round_up((nc + nr) * (depth + bool(dot and dot.moved)) * word, 64)
     p_bytes = _round_up(rows * nc * acc, 64) if partial else 64
     tile = 2 * _round_up(top * nr * acc, 64)  # one on its way to C, and the sums of the micro-kernel so far
     layout = [a_bytes, a_bytes + b_bytes, a_bytes + b_bytes + p_bytes, a_bytes + b_bytes + p_bytes + tile]

@@ -12,7 +12,7 @@ from ..autograd import backward, no_grad, record, tracking
 from ..block_tensor import BlockTensor, NotOfBlocks
 from ..dispatch import HOOKS, PlanCache, launch_new
 from ..dispatch import run as run_plan
-from ..dtypes import complex64, complex128
+from ..dtypes import complex64, complex128, int8, int32, uint8
 from ..errors import PackedOperand
 from ..kernels.matmul import DTYPES, build_matmul
 from ..layout import Layout, broadcast_shapes
@@ -348,6 +348,39 @@ def vdot(input, other):
     """`dot` of the first vector's conjugate with the second."""
     _tensors("vdot", input=input, other=other)
     return _dot(VdotBackward0, input, other, True)
+
+
+# ---- bytes into 32 bits ---------------------------------------------------------------------------------------------------
+
+_INT_MM = PlanCache()
+
+
+@operator("_int_mm", method=False, out=True, flops=_product_flops)
+def _int_mm(self, mat2):
+    """Product of a matrix of int8 (or uint8) and one of int8, summed and kept in int32: [m, k] @ [k, n] -> [m, n], without wrapping to eight bits."""
+    try:
+        plan = _INT_MM[self.spec, mat2.spec]
+    except (KeyError, AttributeError):
+        plan = None
+    if plan is None:
+        plan = _int_mm_plan(self, mat2)
+    return run_plan(*plan, self.ptr, mat2.ptr)
+
+
+def _int_mm_plan(a: Tensor, b: Tensor):
+    _tensors("_int_mm", self=a, mat2=b)
+    for name, t in (("self", a), ("mat2", b)):
+        if t.ndim != 2:
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {t.ndim}\n  got shape {list(t.shape)}")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {a.shape[1]} and {b.shape[0]}\n  self: {list(a.shape)}, mat2: {list(b.shape)}")
+    if a.dtype not in (int8, uint8):
+        raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {a.dtype.scalar_name.lower()}\n  convert it first, as in x.to(torch.int8).")
+    if b.dtype is not int8:
+        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {b.dtype.scalar_name.lower()}\n  convert it first, as in x.to(torch.int8).")
+    spec = Spec.of(Layout.contiguous((a.shape[0], b.shape[1])), int32, a.device if a.is_meta or not b.is_meta else b.device)
+    desc = None if spec.is_meta else build_matmul((int32, spec.layout), (a.dtype, a.spec.layout), (b.dtype, b.spec.layout), result_bytes=spec.numel * 4)
+    return _INT_MM.put((a.spec, b.spec), (desc, spec))
 
 
 from . import added as _added  # noqa: E402, F401  (written over the products above)
