@@ -1,7 +1,16 @@
 """The graph as operators build it: what is tracked, and how results, views and written tensors get their nodes.
 
-Operators call `tracking`, `record`, `record_inplace`, `record_view` and `check_inplace`; `backward` turns a function into a node class. The nodes
-themselves are in node.py; running the graph is engine.py's work, saving tensors saved.py's. Also the tools of `torch.autograd.graph`.
+Operators call these; the first three are native (kernels/runtime_record.py), with the functions here for the cases that are not usual:
+
+`tracking(*tensors)`: whether an operator on these must record: grad mode is on and one of them requires grad. Numbers and None count as no.
+`record(cls, inputs, outputs, saves=(), **attributes)`: hangs `outputs` (a tensor, or a tuple of them) on a new node of class `cls`, and returns it. inputs: the
+operator's, in the order in which the node returns gradients (numbers and None take a place, too). saves: tensors that the node needs again, inputs or
+outputs, named by the class's `saved_names`. Other keywords become attributes of the node; a tensor among them is kept as it is: neither checked for later
+changes nor freed with the graph.
+`window(base, spec, address, cls, **attributes)`: a view of `base`, recorded under `cls` where that is tracked.
+`record_inplace`, `record_view`, `check_inplace`, and `backward`, which turns a function into a node class.
+
+The nodes themselves are in node.py; running the graph is engine.py's work, saving tensors saved.py's. Also the tools of `torch.autograd.graph`.
 """
 
 from __future__ import annotations
@@ -16,25 +25,14 @@ from strided.autograd.node import AccumulateGrad, Handle, Node, NodeHooks, accum
 from strided.autograd.refusals import refuse
 from strided.autograd.saved import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save, save_on_cpu, saved_tensors_hooks  # noqa: F401
 from strided.kernels.native_objects import new as _new
-from strided.tensor import Tensor, empty
-
+from strided.kernels.native_objects import record, set_record, set_window, tracking, window  # noqa: F401
+from strided.tensor import Tensor, empty, wrap
 
 # ---- what is tracked ----------------------------------------------------------------------------
 
 
-def tracking(*tensors) -> bool:
-    """True if an operator on these must record: grad mode is on and one of them requires grad. Numbers and None count as no."""
-    for t in tensors:
-        try:
-            # A view follows its base: writing a tracked value into the base makes the view require grad too.
-            if t._tracked or ((base := t._base) is not None and base._tracked):
-                return STATE.grad_enabled
-        except AttributeError:
-            continue
-    return False
-
-
 def requires_grad(t: Tensor) -> bool:
+    """Whether a gradient flows to t. A view follows its base: writing a tracked value into the base makes the view require grad too."""
     return t._tracked or (t._base is not None and t._base._tracked)
 
 
@@ -72,10 +70,10 @@ def _refresh(view: Tensor) -> None:
     previous = STATE.grad_enabled
     STATE.grad_enabled = True
     try:
-        window = window_of(base, view.spec, view.storage_offset())
+        found = window_of(base, view.spec, view.storage_offset())
     finally:
         STATE.grad_enabled = previous
-    view._tracked, view._node, view._nr = True, window._node, window._nr
+    view._tracked, view._node, view._nr = True, found._node, found._nr
 
 
 def window_of(base: Tensor, spec, offset: int) -> Tensor:
@@ -93,13 +91,8 @@ def window_of(base: Tensor, spec, offset: int) -> Tensor:
 # ---- recording ----------------------------------------------------------------------------------
 
 
-def record(cls: type[Node], inputs: tuple, outputs, /, saves: tuple = (), **attrs) -> Node:
-    """Hangs `outputs` (a tensor, or a tuple of them) on a new node of class `cls`.
-
-    inputs: the operator's inputs in the order in which the node returns gradients (numbers and None take a place, too).
-    saves: tensors the node needs again, inputs or outputs, named by the class's `saved_names`. Other keywords become attributes of the node; a tensor
-    among them is kept as it is: neither checked for later changes nor freed with the graph.
-    """
+def _record(cls: type[Node], inputs: tuple, outputs, /, saves: tuple = (), **attrs) -> Node:
+    """`record` in all cases; the usual ones are native (kernels/runtime_record.py)."""
     node = _new(cls)
     if attrs:
         if cls.slotted:
@@ -108,16 +101,9 @@ def record(cls: type[Node], inputs: tuple, outputs, /, saves: tuple = (), **attr
         else:
             node.__dict__ = attrs
     edges = []
-    for t in inputs:  # gradient_edge, inline for the usual case: this loop runs for every recorded operator
+    for t in inputs:
         try:
-            if t._base is not None:
-                edges.append(gradient_edge(t))
-            elif not t._tracked:
-                edges.append(None)
-            elif (source := t._node) is not None:
-                edges.append((source, t._nr))
-            else:
-                edges.append((t._accumulator or accumulator(t), 0, t))
+            edges.append(gradient_edge(t))
         except AttributeError:
             edges.append(None)  # None, or a number
     node.edges = edges
@@ -144,57 +130,10 @@ def _attach_all(node: Node, outputs) -> None:
 def record_view(cls: type[Node], base: Tensor, view, /, **attrs) -> None:
     """Notes that `view` (a tensor, or a tuple of them) is a window of `base`, and records it where `base` is tracked.
 
-    Call it for every view, tracked or not: a later write through either must reach the other's history.
+    Call it for every view, tracked or not: a later write through either must reach the other's history. Views that must not be written in place under
+    grad mode are marked: one of several outputs, or made without recording, or of such a view.
     """
     root = base if base._base is None else base._base
-    if isinstance(view, (tuple, list)) or base._inference or base._view_kind is not None or not STATE.grad_enabled:
-        _record_view_of_kind(cls, base, root, view, attrs)
-        return
-    view._base = root
-    if version := base.mem.version:
-        view._seen = version
-    if base._tracked or root._tracked:  # `record`, inline for one input and nothing saved
-        node = _new(cls)
-        if cls.slotted:
-            for name, value in attrs.items():
-                setattr(node, name, value)
-        else:
-            node.__dict__ = attrs
-        if base is not root:
-            node.edges = [gradient_edge(base)]
-        elif (source := base._node) is not None:
-            node.edges = [(source, base._nr)]
-        else:
-            node.edges = [(base._accumulator or accumulator(base), 0, base)]
-        node.saves = ()
-        node.seq = next_sequence()
-        node.specs = view.spec
-        if anomaly.enabled:
-            anomaly.remember(node)
-        view._node = node
-        view._tracked = True
-
-
-def hang_view(cls: type[Node], base: Tensor, view: Tensor) -> Node:
-    """`record_view` for a tracked base that is no view itself, while recording: the node, whose attributes the caller sets."""
-    view._base = base
-    if version := base.mem.version:
-        view._seen = version
-    node = _new(cls)
-    source = base._node
-    node.edges = [(base._accumulator or accumulator(base), 0, base)] if source is None else [(source, base._nr)]
-    node.saves = ()
-    node.seq = next_sequence()
-    node.specs = view.spec
-    if anomaly.enabled:
-        anomaly.remember(node)
-    view._node = node
-    view._tracked = True
-    return node
-
-
-def _record_view_of_kind(cls: type[Node], base: Tensor, root: Tensor, view, attrs: dict) -> None:
-    """Views that must not be written in place under grad mode: one of several outputs, or made without recording, or of such a view."""
     several = isinstance(view, (tuple, list))
     views = view if several else (view,)
     if base._inference:
@@ -210,6 +149,17 @@ def _record_view_of_kind(cls: type[Node], base: Tensor, root: Tensor, view, attr
         v._base, v._seen, v._view_kind = root, base.mem.version, kind
     if tracking(base):
         record(cls, (base,), view, **attrs)
+
+
+def _window(base: Tensor, spec, ptr: int, cls: type[Node], /, **attrs) -> Tensor:
+    """`window` in all cases."""
+    view = wrap(spec, base.mem, ptr)
+    record_view(cls, base, view, **attrs)
+    return view
+
+
+set_record(_record)
+set_window(_window)
 
 
 def check_inplace(x: Tensor, *others) -> None:
@@ -287,14 +237,14 @@ class CopySlices(Node):
     def apply(self, grad):
         spec, (view, offset) = self.base_spec, self.view
         passed = empty(spec.shape, spec.dtype, spec.device, strides=spec.strides).copy_(grad)
-        window = window_of(passed, view, offset)
+        written = window_of(passed, view, offset)
         self.inner.needs = self.needs
-        results = list(as_tuple(self.inner.apply(window.clone())))
+        results = list(as_tuple(self.inner.apply(written.clone())))
         through = results[self.place]
         if through is None:
-            window.zero_()
+            written.zero_()
         else:
-            window.copy_(through)
+            written.copy_(through)
         results[self.place] = passed
         return tuple(results)
 

@@ -10,7 +10,6 @@ import functools
 import strided.dispatch as dispatch
 from strided.kernels.native_objects import STATE
 
-
 # Every thread starts from the defaults in kernels/runtime_objects.py: grad_enabled (True); inference (False); saved_hooks, a stack of (pack, unpack) pairs, see
 # saved.saved_tensors_hooks (()); saved_hooks_disabled, the message of saved.disable_saved_tensors_hooks (None); run, the backward pass this thread is in, see
 # engine.run_backward (None).

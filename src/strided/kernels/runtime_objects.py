@@ -42,6 +42,7 @@ GLOBALS = """
 @g_sequence = internal global i64 0
 @g_record = internal global ptr null          ; what records in all cases, in Python
 @g_window = internal global ptr null
+@g_no_grad = internal global ptr null         ; why a view made without recording may not be written through
 @g_key = internal global ptr null             ; under which a thread's dictionary holds its modes
 @g_thread = internal global i64 -1            ; the thread whose modes are at hand
 @g_modes = internal global ptr null
@@ -66,7 +67,7 @@ declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i32 @PyUnicode_CompareWithASCIIString(ptr, ptr)
 
-define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i64 %mortal, ptr %tuple, ptr %type, ptr %key) {
+define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i64 %mortal, ptr %tuple, ptr %type, ptr %key, ptr %no_grad) {
   store ptr %true, ptr @g_true
   store ptr %false, ptr @g_false
   store ptr %zero, ptr @g_zero
@@ -75,6 +76,7 @@ define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i6
   store ptr %tuple, ptr @g_tuple_type
   store ptr %type, ptr @g_type_type
   store ptr %key, ptr @g_key
+  store ptr %no_grad, ptr @g_no_grad
   ret ptr null
 }
 

@@ -250,15 +250,22 @@ def _window() -> str:
     f.leave(f.equal(mem, "null"), "python")
     f.leave(f.other(f.load(mem, 8), f.load("@g_storage_type")), "python")
     f.leave(f.equal(f.load(base, T["_inference"]), yes), "python")
-    f.leave(f.other(f.load(base, T["_view_kind"]), none), "python")
     modes = f.call("modes")
     with f.when(f.equal(modes, "null")):
         f.give("null")
-    f.leave(f.other(f.load(modes, M["grad_enabled"]), yes), "python")
+    recording = f.equal(f.load(modes, M["grad_enabled"]), yes)
+    kind = f.variable("ptr", f.load(base, T["_view_kind"]))
+    with f.when(f.equal(f.load(kind), none)):
+        with f.when(f.value(f"xor i1 {recording}, true")):
+            f.leave(f.equal(f.load(modes, M["inference"]), yes), "python")
+            f.store(f.load("@g_no_grad"), kind)
+    with f.when(f.other(f.load(kind), none)):
+        f.leave(recording, "python")
     above = f.load(base, T["_base"])
     root = f.value(f"select i1 {f.equal(above, none)}, ptr {base}, ptr {above}")
     own = f.equal(f.load(base, T["_tracked"]), yes)
-    tracked = f.value(f"or i1 {own}, {f.equal(f.load(root, T['_tracked']), yes)}")
+    either = f.value(f"or i1 {own}, {f.equal(f.load(root, T['_tracked']), yes)}")
+    tracked = f.value(f"and i1 {either}, {recording}")
     edge = f.variable("ptr", "null")
     with f.when(tracked):
         f.leave(f.other(f.load("@g_anomaly", type="i64"), "0", "i64"), "python")
@@ -276,6 +283,9 @@ def _window() -> str:
     with f.when(f.other(version, "0", "i64")):
         f.run("hold", f.load("@g_zero"), "i64 -1")
         f.store(f.call("PyLong_FromLongLong", f"i64 {version}"), view, T["_seen"])
+    with f.when(f.other(f.load(kind), none)):
+        f.run("hold", none, "i64 -1")
+        f.store(_kept(f, f.load(kind)), view, T["_view_kind"])
     with f.when(tracked):
         edges = f.call("PyTuple_New", "i64 1")
         with f.when(f.equal(edges, "null")):

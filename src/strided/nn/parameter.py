@@ -1,7 +1,7 @@
 """Parameters and buffers: tensors that a module registers when they are assigned to it."""
 from ..block_tensor import BlockTensor
-from ..ops.overriding import disabled
 from ..kernels.native_objects import new
+from ..ops.overriding import disabled
 from ..tensor import Tensor
 
 

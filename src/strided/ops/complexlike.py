@@ -9,6 +9,7 @@ import math
 
 from .. import dtypes
 from ..autograd import backward
+from ..autograd.graph import window
 from ..dispatch import CONTEXT, HOOKS
 from ..kernels import expr as E
 from ..layout import Layout
@@ -16,7 +17,7 @@ from ..tensor import Spec, Tensor
 from .eager import pointwise
 from .elementwise import Pointwise, with_flops
 from .table import TABLE, operator
-from .views import check_tensor, hooked, hot_operator, remember, window
+from .views import check_tensor, hooked, hot_operator, remember
 
 # ---- parts as real tensors, in the same memory -------------------------------------------------------------------------------
 

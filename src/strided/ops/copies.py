@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import dtypes
 from ..autograd import backward, record, tracking
-from ..autograd.graph import record_view
+from ..autograd.graph import window
 from ..block_formats import BlockFormat
 from ..dispatch import CONTEXT, HOOKS
 from ..dtypes import Device, DType, resolve_device
@@ -28,9 +28,7 @@ from .views import (
     integer,
     integers,
     remember,
-    start_view,
     unsqueeze,
-    window,
 )  # fmt: skip
 
 # ---- the same values in fresh memory ------------------------------------------------------------------------------------------
@@ -125,10 +123,7 @@ def reshape(input, *sizes, shape=None):
         return _reshape(check_tensor("reshape", input), integers("reshape", "shape", sizes if shape is None else (shape,)))
     if new is None:
         return _reshape(input, sizes)
-    result = start_view(input, new, input.ptr)
-    if result._base is None:
-        record_view(ViewBackward0, input, result, self_sym_sizes=input.spec.shape)
-    return result
+    return window(input, new, input.ptr, ViewBackward0, self_sym_sizes=input.spec.shape)
 
 
 @operator("reshape_as", function=False, moves=True, view=True, reason=_reshape_reason)

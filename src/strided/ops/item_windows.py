@@ -5,11 +5,9 @@ from operator import index as as_index
 from typing import Any
 
 from ..autograd import backward, record, tracking
-from ..autograd.graph import hang_view, record_view
-from ..autograd.modes import STATE
-from ..kernels.native_objects import new as _new
+from ..autograd.graph import window
 from ..layout import Layout
-from ..tensor import Tensor, wrap
+from ..tensor import wrap
 from .elementwise import assign
 from .table import TABLE
 from .views import AliasBackward0, remember
@@ -156,21 +154,8 @@ def _window(self, token, key):
 
 
 def noted(self, new, moved, last, key):
-    """The window of `self` with spec `new`, `moved` bytes from its start, noted by autograd: graph.record_view, inline for the usual cases."""
-    t = _new(Tensor)
-    t.spec = new
-    mem = t.mem = self.mem
-    t.ptr = self.ptr + moved
-    if self._base is not None or self._inference or not STATE.grad_enabled:
-        record_view(_NODES[last], self, t, at=(self.spec, new, moved, key))
-        return t
-    if self._tracked:
-        hang_view(_NODES[last], self, t).at = self.spec, new, moved, key
-        return t
-    t._base = self
-    if version := mem.version:
-        t._seen = version
-    return t
+    """The window of `self` with spec `new`, `moved` bytes from its start, noted by autograd."""
+    return window(self, new, self.ptr + moved, _NODES[last], at=(self.spec, new, moved, key))
 
 
 def _row(self, position: int):

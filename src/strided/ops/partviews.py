@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..autograd import backward
-from ..autograd.graph import record_view
+from ..autograd.graph import window
 from ..dispatch import CONTEXT, HOOKS
 from ..layout import Layout, wrap_dim
 from ..tensor import Spec, Tensor, bytes_for
 from .table import TABLE, operator
-from .views import check_tensor, hooked, hot_operator, integer, integers, one_of, plan_of, start_view, window
+from .views import check_tensor, hooked, hot_operator, integer, integers, one_of, plan_of
 
 
 def place_back(g: Tensor, shape, function: Callable[..., Tensor], *where) -> Tensor:
@@ -63,10 +63,7 @@ def select(input, dim=None, index=None, axis=None):
     if new is None:
         dim, index = integer("select", "dim", dim), integer("select", "index", index)
         new, move = plan_of(spec, ("select", dim, index), spec.layout.select(dim, index))
-    result = start_view(input, new, input.ptr + move)
-    if result._base is None:
-        record_view(SelectBackward0, input, result, dim=dim, index=index, self_sym_sizes=spec.shape)
-    return result
+    return window(input, new, input.ptr + move, SelectBackward0, dim=dim, index=index, self_sym_sizes=spec.shape)
 
 
 @backward("Slice")

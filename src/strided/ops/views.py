@@ -1,6 +1,6 @@
 """View operators that show all elements in another shape or order: view, transpose, permute, squeeze, expand, … No element is touched.
 
-Holds their gradients, and what every view operator uses: the plan cached in the input's spec, the finishing of a view, the checks of arguments.
+Holds their gradients, and what every view operator uses: the plan cached in the input's spec, the checks of arguments.
 Views of a part are in partviews.py, copies (reshape's fallback, clone, repeat, …) in copies.py, combinations in shape.py.
 """
 
@@ -13,8 +13,7 @@ from typing import Any
 
 from .. import errors
 from ..autograd import backward, methods
-from ..autograd.graph import hang_view, record_view
-from ..autograd.modes import STATE
+from ..autograd.graph import window
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..kernels.native_objects import new as _new
 from ..layout import Layout, infer_size
@@ -24,35 +23,6 @@ from .table import TABLE, Entry, operator
 _CACHE_LIMIT = 16_384  # plans kept for all specs together; then every cache is emptied
 _caches: list[dict] = []  # those that hold plans. A plan holds the spec of its result, which holds plans: a bound for each alone would bound nothing
 _plans = 0
-
-
-def window(base: Tensor, spec: Spec, ptr: int, node: Any, /, **attrs) -> Tensor:
-    """The view of `base` with `spec` starting at address `ptr`, recorded under the node class `node`."""
-    t = start_view(base, spec, ptr)
-    if t._base is None:
-        record_view(node, base, t, **attrs)
-    return t
-
-
-def start_view(base: Tensor, spec: Spec, ptr: int) -> Tensor:
-    """The view of `base` with `spec` starting at address `ptr`, complete if nothing in it is tracked; else `_base` is None and `record_view` must follow."""
-    t = _new(Tensor)
-    t.spec = spec
-    t.mem = mem = base.mem
-    t.ptr = ptr
-    root = base._base
-    if root is None:
-        if base._tracked or base._inference or not STATE.grad_enabled:
-            return t
-        t._base = base
-    else:
-        if base._tracked or root._tracked or base._inference or base._view_kind is not None or not STATE.grad_enabled:
-            return t
-        t._base = root
-    version = mem.version
-    if version:
-        t._seen = version
-    return t
 
 
 def hot_operator(name: str, **facts) -> Callable[[Callable[..., Any]], Any]:
@@ -164,13 +134,7 @@ def view(input, *shape, size=None, dtype=None):
         if dtype is not None or shape and type(shape[0]).__name__ == "dtype":
             return _view_dtype(input, shape[0] if dtype is None else dtype)
         new, _ = _plan_view(spec, integers("view", "size", shape if size is None else (size,)))
-    result = start_view(input, new, input.ptr)
-    if result._base is None:
-        if input._base is None and STATE.grad_enabled and not input._inference:
-            hang_view(ViewBackward0, input, result).self_sym_sizes = spec.shape
-        else:
-            record_view(ViewBackward0, input, result, self_sym_sizes=spec.shape)
-    return result
+    return window(input, new, input.ptr, ViewBackward0, self_sym_sizes=spec.shape)
 
 
 def _plan_view(spec: Spec, shape: tuple) -> tuple[Spec, int]:
@@ -309,10 +273,7 @@ def transpose(input, dim0, dim1):
     if new is None:
         key = "transpose", integer("transpose", "dim0", dim0), integer("transpose", "dim1", dim1)
         new, _ = plan_of(spec, key, spec.layout.transpose(key[1], key[2]))
-    result = start_view(input, new, input.ptr)
-    if result._base is None:
-        record_view(TransposeBackward0, input, result, dim0=dim0, dim1=dim1)
-    return result
+    return window(input, new, input.ptr, TransposeBackward0, dim0=dim0, dim1=dim1)
 
 
 @backward("T")
@@ -338,10 +299,7 @@ def t(input):
         if spec.ndim > 2:
             raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {spec.ndim}D")
         new, _ = plan_of(spec, "t", spec.layout.transpose(0, spec.ndim - 1) if spec.ndim else spec.layout)
-    result = start_view(input, new, input.ptr)
-    if result._base is None:
-        record_view(TBackward0, input, result)
-    return result
+    return window(input, new, input.ptr, TBackward0)
 
 
 @backward("Permute")
@@ -374,10 +332,7 @@ def permute(input, *dims_given, dims=None):
         key = "permute", dims
         found = spec.cache.get(key) or remember(spec, key, (spec.with_layout(spec.layout.permute(dims)), dims))
         new, dims = found
-    result = start_view(input, new, input.ptr)
-    if result._base is None:
-        record_view(PermuteBackward0, input, result, dims=dims)
-    return result
+    return window(input, new, input.ptr, PermuteBackward0, dims=dims)
 
 
 # ---- more or fewer dimensions ---------------------------------------------------------------------------------------------------
@@ -409,10 +364,7 @@ def unsqueeze(input, dim=None, axis=None):
             raise TypeError('unsqueeze() missing 1 required positional arguments: "dim"')
         dim = integer("unsqueeze", "dim", dim)
         new, _ = plan_of(spec, ("unsqueeze", dim), spec.layout.unsqueeze(dim))
-    result = start_view(input, new, input.ptr)
-    if result._base is None:
-        record_view(UnsqueezeBackward0, input, result, dim=dim)
-    return result
+    return window(input, new, input.ptr, UnsqueezeBackward0, dim=dim)
 
 
 def _unsqueeze_back(node, g):
@@ -474,10 +426,7 @@ def expand(input, *shape, size=None, implicit=False):
         target = integers("expand", "size", shape if size is None else (size,))
         key = "expand", target
         new, _ = spec.cache.get(key) or plan_of(spec, key, spec.layout.expand(target))
-    result = start_view(input, new, input.ptr)
-    if result._base is None:
-        record_view(ExpandBackward0, input, result, self_sym_sizes=spec.shape)
-    return result
+    return window(input, new, input.ptr, ExpandBackward0, self_sym_sizes=spec.shape)
 
 
 @operator("expand_as", function=False, view=True)
