@@ -1,6 +1,6 @@
 """Maxima of windows in LLVM IR: a band of the input (conv_band.py) is swept a vector of positions at a time, and the places of the maxima are kept beside them.
 
-Also the gradient, which puts each element where its maximum was found. What is asked for is decided in pool.py.
+What is asked for is decided in pool.py.
 """
 from __future__ import annotations
 
@@ -106,21 +106,3 @@ def kernel(kind: Kind, dtype: str, places: bool, attributes: str) -> Function:
                         f.store("i64", flat_place(*(first_inside(s, e) for s, e in zip((*starts, column), dilation))), place)
                     f.store("i64", f.load("i64", place), f.at("i64", slots[1], f.add(target, j)))
     return f
-
-
-def scatter_module(memory: str, attributes: str) -> str:
-    """Planes of zeros, to which each element of the gradient is added at its place, if it lies in the plane. Words: planes, elements of a plane, elements of its gradient."""
-    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", attributes, linkage="dso_local")
-    planes, size, count = (f.load("i64", f.at("i64", "%desc", FIRST + i)) for i in range(3))
-    out, g, index = (f.load("ptr", f.at("ptr", "%slots", n)) for n in range(3))
-    begin, end = f.div(f.mul(planes, "%part"), "%parts"), f.div(f.mul(planes, f.add("%part", 1)), "%parts")
-    with f.loop(begin, end) as plane:
-        target, first = f.at(memory, out, f.mul(plane, size)), f.mul(plane, count)
-        with f.loop(0, size) as i:
-            f.store(memory, "0.0", f.at(memory, target, i))
-        with f.loop(0, count) as i:
-            number = f.load("i64", f.at("i64", index, f.add(first, i)))
-            with f.when(f.compare("ult", number, size)):  # a window of nothing but padding has no place
-                place = f.at(memory, target, number)
-                f.store(memory, f.plus(memory, 1, f.load(memory, place), f.load(memory, f.at(memory, g, f.add(first, i)))), place)
-    return module(f)

@@ -1,13 +1,12 @@
 """Pooling over windows: maximum, average, p-norm, and the adaptive forms."""
 import math
+from functools import lru_cache
 
 from ... import ops
 from ...autograd import tracking
 from ...autograd.modes import no_grad
-from ...dtypes import float32, float64
-from ...formats import channels_last, contiguous_format
-from ...ops import pooling
-from ...ops.convolution import correlate
+from ...formats import contiguous_format, suggested
+from ...ops import pooling, resample
 from . import checks, counts
 from .conv import tuple_of, windows
 from .entry import entry
@@ -166,15 +165,32 @@ def _avg_pool(n, input, kernel_size, stride, padding, ceil_mode, count_include_p
 
 
 def _sums(input, n, kernel, stride, padding, dilation, outs):
-    """The sum of each window: [.., S..] → [.., O..]. A convolution with ones where that is exact, and faster than adding up a view."""
-    whole = all((o - 1) * s + k <= size + 2 * p for o, s, k, size, p in zip(outs, stride, kernel, input.shape[-n:], padding))
-    if whole and input.numel() and input.dtype in (float32, float64):
-        planes = input.reshape(-1, 1, *input.shape[-n:])  # [N·C, 1, S..]
-        total = correlate(planes, ops.ones((1, 1, *kernel), dtype=input.dtype, device=input.device), None, stride, padding, dilation, 1)
-        return total.reshape(*input.shape[:-n], *outs)
+    """The sum of each window: [.., S..] → [.., O..]."""
+    if resample.takes(input):
+        bands = {}
+        for d in range(n):  # whole rows are added up first, while there are many of them
+            size, arguments = input.size(d - n), (kernel[d], stride[d], padding[d], outs[d])
+            if arguments != (1, 1, 0, size):
+                bands[d + 2] = _ones(size, tuple((max(i * stride[d] - padding[d], 0), min(i * stride[d] - padding[d] + kernel[d], size)) for i in range(outs[d])))
+        return _resampled(input.contiguous() if n == 3 else input, n, bands, f"AvgPool{n}D")
     x = _padded(input, n, kernel, stride, padding, dilation, outs, 0)
     view = windows(x, kernel, stride, dilation)[(..., *(slice(o) for o in outs), *(slice(None),) * n)]  # [.., O.., K..]
     return view.sum(tuple(range(-n, 0)))
+
+
+@lru_cache(maxsize=256)
+def _ones(size, ranges):
+    """The bands that add up each range (start, end)."""
+    return resample.Bands(size, [start for start, _ in ranges], [[1.0] * (end - start) for start, end in ranges])
+
+
+def _resampled(input, n, bands, node):
+    """`resample` of [C, S..] or [N, C, S..]."""
+    if not bands:
+        return input
+    x = input if input.dim() == n + 2 else input.unsqueeze(0)
+    x = resample.resample(x, bands, node)
+    return x if input.dim() == n + 2 else x.squeeze(0)
 
 
 def _divided(total, count):
@@ -240,36 +256,48 @@ def _targets(input, n, output_size):
     return [s if o is None else o for s, o in zip(input.shape[-n:], sizes)]
 
 
-def _range(i, size, out):
-    return i * size // out, -(-(i + 1) * size // out)
+def _ranges(size, out):
+    """(start, end) of the ranges that cover a dimension."""
+    return tuple((i * size // out, -(-(i + 1) * size // out)) for i in range(out))
 
 
 def _adaptive_avg(n, input, output_size):
     checks.adaptive("avg", n, input, output_size)
     targets = _targets(input, n, output_size)
+    form = suggested(input.spec.layout) if input.dim() == n + 2 else contiguous_format
     if all(t == 1 for t in targets):
-        return input.mean(tuple(range(-n, 0)), keepdim=True)
-    form, given = _channels_last(n, input), input
+        return input.mean(tuple(range(-n, 0)), keepdim=True).contiguous(memory_format=form)
+    if not resample.takes(input):
+        return _averaged_by_matrix(n, input, targets).contiguous(memory_format=form if n == 2 else contiguous_format)
+    if n == 3:  # PyTorch's volumes become contiguous here, as in `_sums`
+        input = input.contiguous()
+    bands, area = {}, 1
+    for d in range(n):
+        size, out = input.size(d - n), targets[d]
+        ranges = _ranges(size, out)
+        counts = {end - start for start, end in ranges}
+        if out != size:
+            bands[d + 2] = _ones(size, ranges)
+        if len(counts) != 1:
+            counted = ops.tensor([end - start for start, end in ranges], dtype=input.dtype, device=input.device)
+            area = area * counted.reshape(-1, *(1,) * (n - 1 - d))
+        elif counts != {1}:
+            area = area * counts.pop()
+    total = _resampled(input, n, bands, f"AdaptiveAvgPool{n}D")
+    return total.clone() if total is input else total / area
+
+
+def _averaged_by_matrix(n, input, targets):
     for dim, out in zip(range(input.dim() - n, input.dim()), targets):
         size = input.size(dim)
         if out == size:
             continue
-        if size % out == 0:
-            input = input.unflatten(dim, (out, size // out)).mean(dim + 1)  # [.., out, ..]
-            continue
         matrix = [[0.0] * size for _ in range(out)]  # row i averages the i-th range
-        for i in range(out):
-            start, end = _range(i, size, out)
+        for i, (start, end) in enumerate(_ranges(size, out)):
             matrix[i][start:end] = [1.0 / (end - start)] * (end - start)
         matrix = ops.tensor(matrix, dtype=input.dtype, device=input.device)  # [out, size]
         input = (input.transpose(dim, -1) @ matrix.t()).transpose(dim, -1)  # [.., out, ..]
-    return input.clone() if input is given else input.contiguous(memory_format=form)
-
-
-def _channels_last(n, input):
-    """The memory format of an adaptive pool's result: images that lie channels last stay so."""
-    last = n == 2 and input.dim() == 4 and input.is_contiguous(memory_format=channels_last) and not input.is_contiguous()
-    return channels_last if last else contiguous_format
+    return input
 
 
 @entry(counts.adaptive_average(1))
@@ -296,9 +324,14 @@ def adaptive_avg_pool3d(input, output_size):
 def _adaptive_max(n, input, output_size, return_indices):
     checks.adaptive("max", n, input, output_size)
     targets, sizes = _targets(input, n, output_size), input.shape[-n:]
+    if pooling.takes(input) and input.numel():
+        x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
+        found = pooling.adaptive(x, tuple(tuple((start, end - start) for start, end in _ranges(size, out)) for size, out in zip(sizes, targets)), return_indices)
+        values, index = found if input.dim() == n + 2 else (t if t is None else t.squeeze(0) for t in found)
+        return (values, index) if return_indices else values
     places = []  # for each dimension [out, width]: positions in a range; a short range repeats its last one
     for size, out in zip(sizes, targets):
-        ranges = [_range(i, size, out) for i in range(out)]
+        ranges = _ranges(size, out)
         width = max(end - start for start, end in ranges)
         places.append(ops.tensor([[min(s + j, e - 1) for j in range(width)] for s, e in ranges], device=input.device))
     flat = 0
@@ -306,14 +339,12 @@ def _adaptive_max(n, input, output_size, return_indices):
         shape = [1] * (2 * n)
         shape[d], shape[n + d] = place.shape
         flat = flat * sizes[d] + place.reshape(shape)
-    form = _channels_last(n, input)
     view = input.flatten(-n)[..., flat.flatten(n)]  # [.., out.., widths]
     values, index = view.max(-1)
-    values = values.contiguous(memory_format=form)
     if not return_indices:
         return values
     table = flat.flatten(n).expand(*view.shape)
-    return values, table.gather(-1, index.unsqueeze(-1)).squeeze(-1).contiguous(memory_format=form)
+    return values, table.gather(-1, index.unsqueeze(-1)).squeeze(-1)
 
 
 @entry(counts.nothing)
