@@ -12,12 +12,13 @@ from typing import Any
 from . import dtypes
 from .block_tensor import BlockTensor
 from .kernels.native import PlanCache, clear_plans, launch, launch_new
+from .kernels.native_objects import STATE, launch_tensor
 from .layout import Layout
 from .tensor import META_ADDRESS, Spec, Tensor, bytes_for, wrap
 
 dtypes.on_default_change.append(clear_plans)
 
-__all__ = ["CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call", "launch", "launch_new", "listen", "phase", "set_autocast", "set_inference", "tensors_in", "watch"]
+__all__ = ["CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call", "launch", "launch_new", "launch_tensor", "listen", "phase", "set_autocast", "set_inference", "tensors_in", "watch"]
 
 
 _COUNTING = threading.Lock()  # threads enter and leave autocast and inference mode as they like
@@ -49,15 +50,10 @@ class _Hooks:
 HOOKS = _Hooks()
 
 
-class _Context(threading.local):
-    autocast_dtype: Any = None  # the dtype that "lower" operators run in, or None
-    autocast_cache: dict | None = None  # casts of leaves made in this region, or None where they are not to be kept
-    inference = False
-    depth = 0  # > 0 inside an operator: only the outermost one is seen
-    phase = "forward"
-
-
-CONTEXT = _Context()
+# The running thread's modes (kernels/runtime_objects.py), of which these are dispatch's: autocast_dtype, the dtype that "lower" operators run in, or None;
+# autocast_cache, the casts of leaves made in this region, or None where they are not to be kept; depth, > 0 inside an operator: only the outermost one is
+# seen; phase, "forward" or "backward"; inference, which autograd reads, too.
+CONTEXT = STATE
 
 
 class TensorInfo:
@@ -313,8 +309,7 @@ def run(desc: bytes | None, spec: Spec, *slots: int | float) -> Tensor:
     """A fresh result of `spec` computed by a `launch_new` plan (None on the meta device: shapes only)."""
     if desc is None:
         return wrap(spec, meta_storage(spec), META_ADDRESS)
-    memory = launch_new(desc, *slots)
-    return wrap(spec, memory, memory.data)
+    return launch_tensor(desc, spec, *slots)
 
 
 def meta_storage(spec: Spec):

@@ -157,6 +157,4 @@ class inference_mode(_Mode):
 
 def _set_modes(grad_enabled: bool, inference: bool) -> None:
     STATE.grad_enabled = grad_enabled
-    if STATE.inference is not inference:
-        STATE.inference = inference
-        dispatch.set_inference(inference)  # results must be marked from now on (or no longer)
+    dispatch.set_inference(inference)  # results must be marked from now on, or no longer

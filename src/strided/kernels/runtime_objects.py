@@ -11,7 +11,12 @@ TENSOR = (
     "spec", "mem", "ptr", "_tracked", "_node", "_nr", "_grad", "_base", "_hooks", "_inference", "_accumulator", "_seen", "_view_kind", "_retains", "_post_hooks",
 )  # fmt: skip
 NODE = ("edges", "seq", "saves", "specs", "needs", "hooks")
-MODES = ("grad_enabled", "inference", "saved_hooks", "saved_hooks_disabled", "run")
+# A thread's modes and what it begins with: autograd's (autograd/modes.py), then dispatch's (dispatch.py).
+_MODES = {
+    "grad_enabled": "@g_true", "inference": "@g_false", "saved_hooks": "@g_empty", "saved_hooks_disabled": "@g_none", "run": "@g_none",
+    "autocast_dtype": "@g_none", "autocast_cache": "@g_none", "depth": "@g_zero", "phase": "@g_forward",
+}  # fmt: skip
+MODES = tuple(_MODES)
 _HEADER = 16
 T = {name: _HEADER + 8 * i for i, name in enumerate(TENSOR)}
 N = {name: _HEADER + 8 * i for i, name in enumerate(NODE)}
@@ -43,6 +48,7 @@ GLOBALS = """
 @g_record = internal global ptr null          ; what records in all cases, in Python
 @g_window = internal global ptr null
 @g_no_grad = internal global ptr null         ; why a view made without recording may not be written through
+@g_forward = internal global ptr null         ; the phase that is not "backward"
 @g_key = internal global ptr null             ; under which a thread's dictionary holds its modes
 @g_thread = internal global i64 -1            ; the thread whose modes are at hand
 @g_modes = internal global ptr null
@@ -67,7 +73,7 @@ declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i32 @PyUnicode_CompareWithASCIIString(ptr, ptr)
 
-define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i64 %mortal, ptr %tuple, ptr %type, ptr %key, ptr %no_grad) {
+define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i64 %mortal, ptr %tuple, ptr %type, ptr %key, ptr %no_grad, ptr %forward) {
   store ptr %true, ptr @g_true
   store ptr %false, ptr @g_false
   store ptr %zero, ptr @g_zero
@@ -77,6 +83,7 @@ define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i6
   store ptr %type, ptr @g_type_type
   store ptr %key, ptr @g_key
   store ptr %no_grad, ptr @g_no_grad
+  store ptr %forward, ptr @g_forward
   ret ptr null
 }
 
@@ -211,7 +218,7 @@ def _modes() -> str:
         made = find.call("_PyObject_New", find.load("@g_modes_type"))
         with find.when(find.equal(made, "null")):
             find.give("null")
-        for name, constant in zip(MODES, ("@g_true", "@g_false", "@g_empty", "@g_none", "@g_none")):
+        for name, constant in _MODES.items():
             value = find.load(constant)
             find.run("Py_IncRef", value)
             find.store(value, made, M[name])
