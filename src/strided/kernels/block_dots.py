@@ -56,9 +56,14 @@ def table(kind: Kind) -> list[int] | None:
 
 
 def serves(kind: Kind, m: int, block: int) -> bool:
-    """Whether this kernel takes a product: few rows, elements of 4 bits or integers of 8, groups that lie evenly in vectors."""
+    """Whether this kernel takes a product of m rows."""
+    return 1 <= m <= MOST and suits(kind, block)
+
+
+def suits(kind: Kind, block: int) -> bool:
+    """Whether a format's codes can be multiplied as bytes here: elements of 4 bits or integers of 8, groups that lie evenly in vectors."""
     d = dots()
-    if d is None or not 1 <= m <= MOST or kind.order not in ("pairs", "halves", "bytes"):
+    if d is None or kind.order not in ("pairs", "halves", "bytes"):
         return False
     if kind.order == "bytes" and (d.how == "avx2" or names()[kind.element].kind == "float"):  # AVX2's sums of two products hold 16 bits
         return False
@@ -70,12 +75,12 @@ def text(kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, plain
     """The module. gaps: other bytes lie between the codes of neighbouring blocks. `plain` are the functions of block_products.py's kernel, whose entry is @general."""
     d = dots()
     assert d is not None
-    maker = _Text(kind, dtype, bias, block, gaps, d)
+    maker = Dotting(kind, dtype, bias, block, gaps, d)
     extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n!900 = !{i32 1}"
     return module(dequantize_row(kind), *plain, maker.prepare(), maker.scales(), maker.rows(), maker.kernel(), extra=extra)
 
 
-class _Text:
+class Dotting:
     """Writes the functions of one kernel."""
 
     def __init__(self, kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, d: Dots):
@@ -326,7 +331,7 @@ class _Text:
                     return f.load(f"<{w} x i8>", here, 1)
                 size = min(self.piece, w)
                 pieces = [f.load(f"<{size} x i8>", self.code(f, start, f.add(f.mul(v, w), p * size)), 1) for p in range(w // size)]
-                return _joined(f, pieces, size)
+                return joined(f, pieces, size)
 
             with f.loop(0, "%whole") as v:
                 step(v, totals, rows, lambda row: load(row, v))
@@ -410,7 +415,7 @@ class _Text:
         return f
 
 
-def _joined(f: Function, pieces: list[str], lanes: int) -> str:
+def joined(f: Function, pieces: list[str], lanes: int) -> str:
     while len(pieces) > 1:
         order = ", ".join(f"i32 {i}" for i in range(2 * lanes))
         pieces = [f.op(f"shufflevector <{lanes} x i8> {a}, <{lanes} x i8> {b}, <{2 * lanes} x i32> <{order}>") for a, b in zip(pieces[::2], pieces[1::2])]

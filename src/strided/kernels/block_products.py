@@ -5,7 +5,7 @@ that decode in registers, for up to four rows of X, are block_dots.py and block_
 """
 from __future__ import annotations
 
-from . import block_dots, block_few, block_thin, jit, native
+from . import block_dots, block_few, block_lanes, block_thin, jit, native
 from .block_casts import PARTS, dequantize_row, load_x, store_y, words_of
 from .block_text import Kind
 from .gemm_text import TYPES, Function, module, vector
@@ -37,8 +37,16 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     bias_name = None if bias is None else bias.name
     lanes, _, nr = tile()
     target = STRETCH
-    if block_dots.serves(kd, m, block) and (m == 1 or kd.bits == 4):
-        gaps = strides[0][1] != block * kd.bits // 8
+    gaps = strides[0][1] != block * kd.bits // 8
+    if dtype.name != "float32" and block_dots.suits(kd, block) and block_lanes.serves(kd, block_dots.dots(), m, n, block, gaps):
+        d = block_dots.dots()
+        panels, t = block_lanes.heights(m, d), tile_for("float")
+        address = jit.compile_kernel(
+            ("block lanes", repr(kd), dtype.name, bias_name, block, gaps, repr(d), panels, t),
+            lambda: block_lanes.text(kd, dtype.name, bias_name, block, gaps, d, panels, t, [_tiles(), _kernel(dtype.name, bias_name, "general")]),
+        )
+        nr = block_lanes.TALL
+    elif block_dots.serves(kd, m, block) and (m == 1 or kd.bits == 4):
         address = jit.compile_kernel(
             ("block dots", repr(kd), dtype.name, bias_name, block, gaps, repr(block_dots.dots()), tile()),
             lambda: block_dots.text(kd, dtype.name, bias_name, block, gaps, [_tiles(), _kernel(dtype.name, bias_name, "general")]),
