@@ -8,7 +8,7 @@ from math import gcd, prod
 
 from ..layout import collapse
 from . import jit, native
-from .attention_few_ir import few_module, merge_module
+from .attention_few_ir import few_module, group_size, merge_module
 from .attention_grad_ir import SPILL, attention_grad_module
 from .attention_ir import attention_module
 from .gemm_pack import Kind
@@ -69,7 +69,7 @@ def build_attention_few(out, query, key, value, mask=None, *, causal: bool = Fal
     nothing = (0,) * len(batch)
     steps = (query[1].strides[:-3], key[1].strides[:-2], value[1].strides[:-2], out[1].strides[:-3], nothing if mask is None else mask[1].strides[:-3])
     entries, batch_words = _walk(batch, *steps)
-    ld, wide, wide_values = _round_up(keys, w) + 4 * w, _round_up(max(width, 1), w), _round_up(max(values, 1), w)
+    ld, wide, wide_values = _round_up(keys, w) + 4 * w, _round_up(max(width, 1), group_size(kind)), _round_up(max(values, 1), group_size(kind))
     offsets = _places((rows * wide, rows * ld, rows * wide_values, rows, rows))
     strides = [*query[1].strides[-3:], key[1].strides[-2], value[1].strides[-2], *out[1].strides[-3:], *(mask[1].strides[-3:] if mask is not None else (0, 0, 0))]
     work = entries * keys * (width + values) * max(rows, 4)  # reading counts as four rows

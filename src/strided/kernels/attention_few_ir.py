@@ -19,7 +19,8 @@ KEYS, VALUES = 256, 16  # keys a step, and values: all rows meet them while they
 BESIDE = 4  # vectors of scores a step of the softmax: that many maxima and sums run beside each other
 TOGETHER = 4  # keys a step of the scores
 WIDE = 4  # vectors of a value held in registers at a time
-AHEAD = 16  # keys and values that are fetched before they are read
+AHEAD, FAR = 16, 96  # keys and values that are fetched before they are read: into the first-level, and before that into the second-level cache
+FIRST_VALUES = 64  # values that each head's softmax fetches
 
 
 def few_module(kind: Kind, mask: str, attributes: str) -> str:
@@ -35,22 +36,45 @@ def tile_height(kind: Kind) -> int:
     return 4 if kind.tile.width * 32 == 512 else 2
 
 
-def _piece(f: Function, kind: Kind, pointer, at, live=None):
-    """A vector of the operands' format from element `at` on, as float32; `live`: the lanes that are read, the others are 0."""
-    memory, w = TYPES[kind.a][0], kind.tile.width
-    raw, place = vector(memory, w), f.at(memory, pointer, at)
+def group_size(kind: Kind) -> int:
+    """Elements of a row that are decoded together."""
+    return kind.tile.width * (2 if kind.a == "bfloat16" else 1)
+
+
+def _pieces(f: Function, kind: Kind, pointer, at, live=None) -> list[str]:
+    """A group of the operands' format from element `at` on, as vectors of float32; `live`: the elements that are read, the others are 0.
+
+    Two bfloat16 are halves of 32 bits: the vectors are those with even and with odd numbers, one operation each. Rows of the query and of the results lie
+    in that order, too (`order`).
+    """
+    memory, w, n = TYPES[kind.a][0], kind.tile.width, group_size(kind)
+    raw, place = vector(memory, n), f.at(memory, pointer, at)
     if live is None:
         value = f.load(raw, place, SIZES[memory])
     else:
-        name = f"llvm.masked.load.v{w}{'f32' if memory == 'float' else memory}.p0"
-        f.declared.add(f"declare {raw} @{name}(ptr, i32, <{w} x i1>, {raw})")
-        value = f.op(f"call {raw} @{name}(ptr {place}, i32 {SIZES[memory]}, <{w} x i1> {live}, {raw} zeroinitializer)")
-    return f.decode(kind.a, value, w, kind.tile.half)
+        name = f"llvm.masked.load.v{n}{'f32' if memory == 'float' else memory}.p0"
+        f.declared.add(f"declare {raw} @{name}(ptr, i32, <{n} x i1>, {raw})")
+        value = f.op(f"call {raw} @{name}(ptr {place}, i32 {SIZES[memory]}, <{n} x i1> {live}, {raw} zeroinitializer)")
+    if n == w:
+        return [f.decode(kind.a, value, w, kind.tile.half)]
+    ints, wide = vector("i32", w), vector("float", w)
+    both = f.op(f"bitcast {raw} {value} to {ints}")
+    halves = f.op(f"shl {ints} {both}, {f.constant('i32', 16, w)}"), f.op(f"and {ints} {both}, {f.constant('i32', -65536, w)}")
+    return [f.op(f"bitcast {ints} {half} to {wide}") for half in halves]
 
 
-def fetch(f: Function, place) -> None:
-    """Asks for a line of memory: rows are too short for the hardware alone to be far enough ahead."""
-    f.call("void", "llvm.prefetch.p0", f"ptr {place}", "i32 0", "i32 3", "i32 1")
+def order(f: Function, kind: Kind, element):
+    """Where element number `element` of a row stands among decoded ones."""
+    w, n = kind.tile.width, group_size(kind)
+    if n == w:
+        return element
+    within = f.rem(element, n)
+    return f.add(f.sub(element, within), f.add(f.mul(f.op(f"and i64 {within}, 1"), w), f.op(f"lshr i64 {within}, 1")))
+
+
+def fetch(f: Function, place, near=3) -> None:
+    """Asks for a line of memory: rows are too short for the hardware alone to be far enough ahead. near: 3 for the first-level, 2 for the second-level cache."""
+    f.call("void", "llvm.prefetch.p0", f"ptr {place}", "i32 0", f"i32 {near}", "i32 1")
 
 
 def summed(f: Function, vectors: list[str]) -> str:
@@ -58,8 +82,8 @@ def summed(f: Function, vectors: list[str]) -> str:
     n, size = len(vectors), 1
     type_, left = vector("float", n), dict(enumerate(vectors))
     while size < n:
-        low = [i if not i & size else n + i - size for i in range(n)]
-        high = [i + size if not i & size else n + i for i in range(n)]
+        low = [i if not i & size else n + i for i in range(n)]  # lanes stay in their places: a blend, which every unit can do
+        high = [i + size if not i & size else n + i - size for i in range(n)]
         for i in [i for i in left if not i & size]:
             orders = (", ".join(f"i32 {lane}" for lane in lanes) for lanes in (low, high))
             halves = [f.op(f"shufflevector {type_} {left[i]}, {type_} {left[i + size]}, <{n} x i32> <{order}>") for order in orders]
@@ -74,8 +98,9 @@ def scores(kind: Kind, height: int, attributes: str) -> Function:
     w = kind.tile.width
     wide = vector("float", w)
     f = Function(f"scores_{height}", "ptr noalias %q, i64 %wide, ptr noalias %k, i64 %rsk, i64 %width, i64 %count, ptr noalias %s, i64 %ld", attributes + " noinline")
-    whole = f.mul(f.div("%width", w), w)
-    live = f.lanes_below(f.sub("%width", whole), w)
+    group = group_size(kind)
+    whole = f.mul(f.div("%width", group), group)
+    live = f.lanes_below(f.sub("%width", whole), group)
     ragged = f.compare("slt", whole, "%width")
     last = f.sub("%count", 1)
     sums = [[f.variable(wide, None, 64) for _ in range(TOGETHER)] for _ in range(height)]
@@ -87,23 +112,25 @@ def scores(kind: Kind, height: int, attributes: str) -> Function:
                 f.store(wide, "zeroinitializer", cell, 64)
 
         def step(e, mask=None):
-            for key in keys if w * SIZES[memory] >= 32 else ():  # not several times a line
+            for key in keys if group * SIZES[memory] >= 32 else ():  # not several times a line
                 fetch(f, f.at(memory, key, f.add(e, f.mul("%rsk", AHEAD))))
-            pieces = [_piece(f, kind, key, e, mask) for key in keys]
+                fetch(f, f.at(memory, key, f.add(e, f.mul("%rsk", FAR))), 2)
+            decoded = [_pieces(f, kind, key, e, mask) for key in keys]
             for r, row in enumerate(sums):
-                q = f.load(wide, f.at("float", "%q", f.add(f.mul("%wide", r) if r else 0, e)), 64)
-                for piece, cell in zip(pieces, row):
-                    f.store(wide, f.fma("float", w, q, piece, f.load(wide, cell, 64), kind.tile.fused), cell, 64)
+                for i in range(group // w):
+                    q = f.load(wide, f.at("float", "%q", f.add(f.mul("%wide", r) if r else 0, f.add(e, i * w))), 64)
+                    for pieces, cell in zip(decoded, row):
+                        f.store(wide, f.fma("float", w, q, pieces[i], f.load(wide, cell, 64), kind.tile.fused), cell, 64)
 
-        with f.loop(0, whole, w) as e:
+        with f.loop(0, whole, group) as e:
             step(e)
         with f.when(ragged):
             step(whole, live)
         cells = [cell for row in sums for cell in row]
         for first in range(0, len(cells), w):
-            group = cells[first : first + w]
-            totals = summed(f, [f.load(wide, cell, 64) for cell in group + group[-1:] * (w - len(group))])
-            for n in range(0, len(group), TOGETHER):
+            some = cells[first : first + w]
+            totals = summed(f, [f.load(wide, cell, 64) for cell in some + some[-1:] * (w - len(some))])
+            for n in range(0, len(some), TOGETHER):
                 lanes = ", ".join(f"i32 {n + i}" for i in range(TOGETHER))
                 four = f.op(f"shufflevector {wide} {totals}, {wide} poison, <{TOGETHER} x i32> <{lanes}>")
                 place = f.at("float", "%s", f.add(j, f.mul("%ld", (first + n) // TOGETHER) if first + n else 0))
@@ -119,45 +146,50 @@ def mixture(kind: Kind, height: int, attributes: str) -> Function:
     memory = TYPES[kind.a][0]
 
     def columns(first, number, mask=None):
-        sums = [[f.variable(wide, None, 64) for _ in range(number)] for _ in range(height)]
+        sums = [[f.variable(wide, "zeroinitializer", 64) for _ in range(number)] for _ in range(height)]
         places = [[f.at("float", "%o", f.add(f.add(first, n * w), f.mul("%ldo", r) if r else 0)) for n in range(number)] for r in range(height)]
-        for row, at in zip(sums, places):
-            for cell, place in zip(row, at):
-                f.store(wide, f.load(wide, place, 64), cell, 64)
+        for row in sums:
+            for cell in row:
+                f.store(wide, "zeroinitializer", cell, 64)
         with f.loop(0, "%count") as j:
             value = f.at(memory, "%v", f.mul(j, "%rsv"))
             for n in range(0, number * w * SIZES[memory], 64):
-                fetch(f, f.at("i8", f.at(memory, value, f.add(first, f.mul("%rsv", AHEAD))), n))
-            pieces = [_piece(f, kind, value, f.add(first, n * w), mask) for n in range(number)]
+                for ahead, near in ((AHEAD, 3), (FAR, 2)):
+                    fetch(f, f.at("i8", f.at(memory, value, f.add(first, f.mul("%rsv", ahead))), n), near)
+            pieces = [piece for n in range(0, number * w, group) for piece in _pieces(f, kind, value, f.add(first, n), mask)]
             for r, row in enumerate(sums):
                 weight = f.splat("float", f.load("float", f.at("float", "%p", f.add(j, f.mul("%ld", r) if r else 0))), w)
                 for piece, cell in zip(pieces, row):
                     f.store(wide, f.fma("float", w, weight, piece, f.load(wide, cell, 64), kind.tile.fused), cell, 64)
         for row, at in zip(sums, places):
-            for cell, place in zip(row, at):
-                f.store(wide, f.load(wide, cell, 64), place, 64)
+            for cell, place in zip(row, at):  # a sum of few, added to that of all: the rounding error of long ones stays low
+                f.store(wide, f.plus("float", w, f.load(wide, cell, 64), f.load(wide, place, 64)), place, 64)
 
-    done = 0
-    for each in (WIDE, 1):
+    done, group = 0, group_size(kind)
+    for each in (WIDE, group // w):
         several = f.mul(f.div("%values", each * w), each * w)
         with f.loop(done, several, each * w) as first:
             columns(first, each)
         done = several
     with f.when(f.compare("slt", done, "%values")):
-        columns(done, 1, f.lanes_below(f.sub("%values", done), w))
+        columns(done, group // w, f.lanes_below(f.sub("%values", done), group))
     return f
 
 
 def softmax(kind: Kind, attributes: str) -> Function:
     """Scores S [rows, ld] become exp(score * scale - maximum of their row), m and l the maxima and sums.
 
+    Meanwhile the first %ahead rows of values are fetched, `length` bytes of each, %apart bytes from each other from %next on.
+
     Row i looks at its first `keys` columns, with `causal` only at min(keys, first + i) of them; those behind become 0, whatever stood there.
     """
     t = kind.tile
     w = t.width
     wide, bits = vector("float", w), vector("i1", w)
-    f = Function("softmax", "i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale, ptr noalias %s, i64 %ld, ptr noalias %m, ptr noalias %l", attributes + " noinline")
+    arguments = "i64 %rows, i64 %keys, i1 %causal, i64 %first, float %scale, ptr noalias %s, i64 %ld, ptr noalias %m, ptr noalias %l"
+    f = Function("softmax", f"{arguments}, ptr %next, i64 %apart, i64 %length, i64 %ahead", attributes + " noinline")
     none, factor, factors = f.constant("float", MINUS_INFINITY, w), f.constant("float", number(LOG2_E), w), f.splat("float", "%scale", w)
+    turn = f.variable("i64", 0)
     with f.loop(0, "%rows") as i:
         limit = f.op(f"select i1 %causal, i64 {f.min('%keys', f.add(i, '%first'))}, i64 %keys")
         limit = f.call("i64", "llvm.smax.i64", f"i64 {limit}", "i64 0")
@@ -189,6 +221,11 @@ def softmax(kind: Kind, attributes: str) -> Function:
             f.store(wide, f.plus("float", w, f.load(wide, sum, 64), p), sum, 64)
 
         with f.loop(0, whole, BESIDE * w) as j:
+            now = f.load("i64", turn)
+            with f.when(f.compare("slt", now, "%ahead")):
+                with f.loop(0, "%length", 64) as line:
+                    fetch(f, f.at("i8", "%next", f.add(f.mul(now, "%apart"), line)), 2)
+                f.store("i64", f.add(now, 1), turn)
             for n, sum in enumerate(sums):
                 weigh(f.add(j, n * w), sum)
         with f.loop(whole, "%ld", w) as j:
@@ -216,7 +253,7 @@ def item(kind: Kind, mask: str, attributes: str) -> Function:
         row = f.at(memory, "%q", f.add(f.mul(f.div(i, "%length"), "%hsq"), f.mul(f.rem(i, "%length"), "%rsq")))
         with f.loop(0, "%width") as e:
             value = f.decode(kind.a, f.load(memory, f.at(memory, row, f.mul(e, "%csq"))), 1, t.half)
-            f.store("float", value, f.at("float", "%pq", f.add(f.mul(i, "%wide"), e)))
+            f.store("float", value, f.at("float", "%pq", f.add(f.mul(i, "%wide"), order(f, kind, e))))
 
     def tiles(emit):
         """emit(number of rows, first row) for all rows, `height` at a time."""
@@ -244,7 +281,11 @@ def item(kind: Kind, mask: str, attributes: str) -> Function:
         if mask:
             add_mask(f, kind, mask, f.at(mask_memory(mask), "%mask", f.mul(h, "%hsm")), s, "%length", "%keys", "%ld")
         causal, scale = f.compare("ne", "%causal", 0), "1.0" if mask else "%scale"
-        f.do(f"call void @softmax(i64 %length, i64 %keys, i1 {causal}, i64 %first, float {scale}, ptr {s}, i64 %ld, ptr {f.at('float', '%m', first)}, ptr {f.at('float', '%l', first)})")
+        rows = f"i64 %length, i64 %keys, i1 {causal}, i64 %first, float {scale}, ptr {s}, i64 %ld, ptr {f.at('float', '%m', first)}, ptr {f.at('float', '%l', first)}"
+        begin = f.min(f.mul(h, FIRST_VALUES), "%keys")
+        ahead = f.min(FIRST_VALUES, f.sub("%keys", begin))
+        apart, length = f.mul("%rsv", SIZES[memory]), f.mul("%value_width", SIZES[memory])
+        f.do(f"call void @softmax({rows}, ptr {f.at(memory, '%v', f.mul(begin, '%rsv'))}, i64 {apart}, i64 {length}, i64 {ahead})")
     with f.loop(0, "%keys", VALUES) as k0:
         keys, here = f.min(VALUES, f.sub("%keys", k0)), f.at(memory, "%v", f.mul(k0, "%rsv"))
         tiles(mix)
@@ -255,7 +296,7 @@ def item(kind: Kind, mask: str, attributes: str) -> Function:
             inverse = f.op(f"fdiv float 1.0, {f.op(f'select i1 {nothing}, float 1.0, float {total}')}")
             row = f.at(memory, "%out", f.add(f.mul(f.div(i, "%length"), "%hso"), f.mul(f.rem(i, "%length"), "%rso")))
             with f.loop(0, "%value_width") as e:
-                value = f.times("float", 1, f.load("float", f.at("float", "%o", f.add(f.mul(i, "%wide_values"), e))), inverse)
+                value = f.times("float", 1, f.load("float", f.at("float", "%o", f.add(f.mul(i, "%wide_values"), order(f, kind, e)))), inverse)
                 f.store(memory, f.encode(kind.a, value, 1, t.half), f.at(memory, row, f.mul(e, "%cso")))
     with f.when(f.compare("ne", "%splits", 1)):  # what `merge` puts together: sums, maxima, results that are not divided yet
         with f.loop(0, count) as i:
@@ -326,7 +367,7 @@ def merge_module(kind: Kind, attributes: str) -> str:
             with f.loop(0, word["value_width"]) as e:
                 value = f.variable("float", "0.0")
                 with f.loop(0, splits) as n:
-                    o = f.load("float", at(n, f.add(f.mul(rows, 2), f.add(f.mul(i, word["wide_values"]), e))))
+                    o = f.load("float", at(n, f.add(f.mul(rows, 2), f.add(f.mul(i, word["wide_values"]), order(f, kind, e)))))
                     f.store("float", f.fma("float", 1, f.load("float", at(n, f.add(rows, i))), o, f.load("float", value), kind.tile.fused), value)
                 result = f.encode(kind.a, f.times("float", 1, f.load("float", value), inverse), 1, half)
                 f.store(memory, result, f.at(memory, row, f.mul(e, word["cso"])))
