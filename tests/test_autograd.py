@@ -559,3 +559,34 @@ def test_hooks_are_counted_by_one_thread_at_a_time():
     for thread in threads:
         thread.join()
     assert HOOKS.users == before and HOOKS.active == (before > 0)
+
+
+def test_gradients_of_windows_meet_in_place():
+    """A loop over x[:, t]: each step's gradient is added to its window of what has arrived; nobody who can see it is surprised."""
+    x = torch.arange(12.0).view(3, 4).requires_grad_()
+    seen = []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    total = sum((y[:, t] * (t + 1)).sum() for t in range(4)) + (y[1:] * 10).sum() + y[0, 0] * 100 + y[..., None][2, 3, 0] * 5
+    total.backward()
+    expected = [[101, 2, 3, 4], [11, 12, 13, 14], [11, 12, 13, 19]]
+    assert seen == [expected] and x.grad.tolist() == [[2 * v for v in row] for row in expected]
+
+    z = torch.ones(4, requires_grad=True)
+    w = torch.arange(4.0)
+    (z * 1)[2:].sum().backward()
+    kept = z.grad
+    loss = (lambda y: (y * w).sum() + y[1:3].sum() + y[1] * 7)(z * 1)  # the first gradient is `w * g`, made afresh; then windows
+    (g,) = torch.autograd.grad(loss, z, create_graph=True)
+    assert g.tolist() == [0, 9, 3, 3] and kept.tolist() == [0, 0, 1, 1] and w.tolist() == [0, 1, 2, 3]
+
+    u = torch.ones(3, requires_grad=True)
+    v = u + 0
+    given = torch.tensor([5.0, 6.0, 7.0])  # a gradient that the caller holds is not written
+    torch.autograd.backward([v, v[1:]], [given, torch.ones(2)])
+    assert u.grad.tolist() == [5, 7, 8] and given.tolist() == [5, 6, 7]
+
+    u.grad = None
+    v = u.double()
+    (v[0] + v[:2].float().sum().double() + v[-1:].sum()).backward()
+    assert u.grad.tolist() == [2, 1, 1]

@@ -121,6 +121,19 @@ class _Run:
         else:  # nobody else can see it
             slots[number] = held[0].add_(grad)
 
+    def lent(self, node: Node, number: int):
+        """What has arrived for an output of a node, if gradients may be added into it in place: nobody else can see it and grad mode is off. Else None."""
+        slots = self.buffers.get(node)
+        if slots is None or STATE.grad_enabled:
+            return None
+        held = [slots[number]]
+        if held[0] is None:
+            return None
+        slots[number] = None
+        alone = held[0].spec.layout.is_dense and held[0].mem.owner is None and _alone(held)
+        slots[number] = held[0]
+        return held[0] if alone else None
+
     def loop(self, roots) -> None:
         uses, needed, buffers, captures, retain_graph = self.uses, self.needed, self.buffers, self.captures, self.retain_graph
         plain = not LOOKS

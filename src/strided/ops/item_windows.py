@@ -4,8 +4,10 @@ from __future__ import annotations
 from operator import index as as_index
 from typing import Any
 
-from ..autograd import backward, record, tracking
+from ..autograd import anomaly, backward, record, tracking
+from ..autograd.engine import LOOKS
 from ..autograd.graph import window
+from ..autograd.modes import STATE
 from ..layout import Layout
 from ..tensor import wrap
 from .elementwise import assign
@@ -14,10 +16,20 @@ from .views import AliasBackward0, remember
 
 
 def _window_gradient(node, g):
-    """Zeros with g in the window that the key describes; where the window is the whole, g itself in the old shape."""
+    """Zeros with g in the window that the key describes; where the window is the whole, g itself in the old shape.
+
+    Where the input's gradient has begun already, g is added into its window of it: a loop over x[:, t] would else write and add the whole once a step.
+    """
     spec, window, moved, key = node.at
     if window.numel == spec.numel and moved == 0 and spec.is_contiguous and window.is_contiguous:
         return (TABLE["reshape"].call(g, spec.shape),)
+    run = STATE.run
+    if run is not None and node.hooks is None and not LOOKS and not anomaly.enabled:
+        edge = node.edges[0]
+        begun = run.lent(edge[0], edge[1])
+        if begun is not None and begun.spec.shape == spec.shape and begun.spec.dtype is g.spec.dtype:
+            TABLE["add_"].call(_same_window(begun, key), g)
+            return (None,)
     return (_placed(g, spec, key),)
 
 
@@ -30,8 +42,14 @@ def _placed(g, spec, key):
 
 
 def _same_window(out, key):
-    """The window of `out` (row-major) that the key describes."""
-    spec, moved = plan_of_key(out.spec, key)[:2]
+    """The window of `out` that the key describes."""
+    token = ("window", *map(token_of, key))
+    plan = out.spec.cache.get(token)
+    if plan is None:
+        plan = plan_of_key(out.spec, key)
+        if None not in token:  # a key of NumPy's ints has none
+            remember(out.spec, token, plan)
+    spec, moved = plan[:2]
     return wrap(spec, out.mem, out.ptr + moved)
 
 
