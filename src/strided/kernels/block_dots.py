@@ -83,6 +83,8 @@ def text(kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, plain
 class Dotting:
     """Writes the functions of one kernel."""
 
+    SHIFT = 0  # scales of W are held smaller by so many powers of two (block_lanes.py)
+
     def __init__(self, kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, d: Dots):
         self.kind, self.dtype, self.bias, self.block, self.gaps, self.d = kind, dtype, bias, block, gaps, d
         self.digits = 3 if dtype == "float32" else 2
@@ -185,7 +187,7 @@ class Dotting:
         parts = ", ".join(f"ptr noalias readonly %p{p}, i64 %step{p}" for p in range(PARTS))
         f = Function("scales", f"{parts}, i64 %blocks, float %ts, ptr noalias %factors, ptr noalias %addends", self.attributes)
         b, k = BlockText(f, self.kind), self.kind
-        unit = (2.0**k.unit) * (0.5 if names()[k.element].kind == "float" else 1.0)  # what one step of the integers is worth
+        unit = 2.0 ** (k.unit - self.SHIFT) * (0.5 if names()[k.element].kind == "float" else 1.0)  # what one step of the integers is worth
 
         def some(g, lanes, steps=(None, None, None)):
             """The scales of `lanes` groups from g on; steps: bytes between them in each part, None where they follow one another."""

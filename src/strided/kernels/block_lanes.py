@@ -8,7 +8,7 @@ first-level cache.
       for stretches of k:               for each panel of R rows of X: for rounds of vectors of codes:
         codes of ROWS rows to bytes (the first panel); for each unit of k: integer sums, then times both scales into the sums of the stretch
 
-A unit is what shares an exponent in X: a group of W, or several where a step covers them, 256 elements at most. X has 15 bits under the largest element of a unit.
+A unit is what integer sums run over: a group of W, or several where a step covers them, 256 elements at most. X has 15 bits under a row's largest element of a stretch.
 Where that loses more than SLIGHT of the others, as beside an outlier, and where X is not finite, the kernel named @general runs instead.
 """
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROWS = 8  # rows of W whose integer sums stand in registers: two digits each
 TALL = 16  # rows of W whose results are turned and written together
 UNIT = 256  # elements whose products with a byte and 16 bits fit 32 bits
 STRETCH = 1024  # elements of k whose bytes stand in scratch
-SLIGHT = 2.0**-10  # of the sum of a unit's magnitudes but the largest: what fixed point may lose
+SLIGHT = 2.0**-10  # of the sum of a stretch's magnitudes but the largest: what fixed point may lose
 BITS = 15
 
 
@@ -61,6 +61,8 @@ def text(kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, d: Do
 class Lanes(Dotting):
     """Writes the functions of one kernel. Byte positions count raw bytes of a row's codes, without gaps."""
 
+    SHIFT = 13  # scales of W are held as much smaller, in powers of two, as those of X are larger: integer sums come between them
+
     def __init__(self, kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, d: Dots):
         super().__init__(kind, dtype, bias, block, gaps, d)
         assert self.digits == 2
@@ -78,6 +80,13 @@ class Lanes(Dotting):
     def round_bytes(self, rows: int) -> int:
         return max(self.unit_bytes(rows), self.d.width)
 
+    def units_of_stretch(self, rows: int) -> int:
+        return self.turns(rows) * self.round_bytes(rows) // self.unit_bytes(rows)
+
+    def turns(self, rows: int) -> int:
+        """Rounds of a stretch."""
+        return max(1, STRETCH // (self.round_bytes(rows) * self.sides))
+
     def steps(self, rows: int) -> int:
         """Steps of a unit."""
         return self.unit_bytes(rows) * self.sides // self.step_bytes(rows)
@@ -86,7 +95,7 @@ class Lanes(Dotting):
         """Bytes between two rounds of a row in memory."""
         return f.mul("%step", self.round_bytes(rows) // self.piece) if self.gaps else self.round_bytes(rows)
 
-    # ---- X in fixed point: for a panel [unit][step][digit][lanes] bytes, then by unit and lane what is taken off, sums, scales ----
+    # ---- X in fixed point: for a panel [unit][step][digit][lanes] bytes, then by unit and lane what is taken off and sums, by stretch and lane scales ----
 
     def panel_bytes(self, f: Function, rows: int, units) -> str:
         return f.mul(units, self.steps(rows) * self.digits * self.d.width + 12 * self.d.lanes)
@@ -116,73 +125,82 @@ class Lanes(Dotting):
         digits, offsets, sums, scales = self.panel_parts(f, rows, "%base", "%units")
         memory = TYPES[self.dtype][0]
         bytes_ = self.unit_bytes(rows)
-        size = bytes_ * self.sides
+        size, each = bytes_ * self.sides, self.units_of_stretch(rows)  # elements of a unit, units of a stretch
         some = min(bytes_, 64)  # raw bytes that are worked on together
         n = some * self.sides
         wide, ints = vector("float", n), vector("i32", n)
+        magic = b.real(1.5 * 2.0**23, n)  # its last place is 1: the adder rounds
         f.call("void", "llvm.memset.p0.i64", f"ptr {digits}", "i8 0", f"i64 {self.panel_bytes(f, rows, '%units')}", "i1 false")  # rows that are not there are zeros, not slow garbage
-        copy = f.variable(f"[{size} x {memory}]", align=64)
+        copy = f.variable(f"[{each * size} x {memory}]", align=64)
         held = f.variable(f"[{self.sides * self.digits * some} x i8]", align=64)
+        cells = [f.variable(type_, align=64) for type_ in (ints, wide, wide)]
 
-        def number(x, part):
-            return f.decode(self.dtype, f.load(vector(memory, n), f.at(memory, x, part * n), SIZES[memory]), n, jit.host().half)
+        def number(x, first):
+            return f.decode(self.dtype, f.load(vector(memory, n), f.at(memory, x, first), SIZES[memory]), n, jit.host().half)
 
         def magnitude(value):
             return f.op(f"and {ints} {f.op(f'bitcast {wide} {value} to {ints}')}, {b.const('i32', 0x7FFFFFFF, n)}")
 
-        with f.loop(0, "%units") as u, f.loop(0, "%m") as r:
-            source = f.at(memory, f.at("i8", "%x", f.mul(r, "%row_x")), f.mul(u, size))
-            there = f.call("i64", "llvm.smax.i64", f"i64 {f.min(f.sub('%cols', f.mul(u, size)), size)}", "i64 0")
-            partly = f.compare("slt", there, size)
+        def grow(cell, type_, combine):
+            f.store(type_, combine(f.load(type_, cell, 64)), cell, 64)
+
+        def quantise(x, u, inside, part, factor, r):
+            """Part `part` of unit u, which begins `inside` the stretch."""
+            scaled = f.times("float", n, number(x, f.add(inside, part * n)), factor)
+            moved = f.plus("float", n, scaled, magic)
+            off = f.op(f"fsub {wide} {scaled}, {f.op(f'fsub {wide} {moved}, {magic}')}")
+            for cell, value in zip(cells[1:], (off, scaled)):
+                grow(cell, wide, lambda total, value=value: f.plus("float", n, total, f.op(f"bitcast {ints} {magnitude(value)} to {wide}")))
+            whole = f.op(f"sub {ints} {f.op(f'bitcast {wide} {moved} to {ints}')}, {b.const('i32', _bits(1.5 * 2.0**23), n)}")
+            for side, rest in enumerate(self.sides_of(f, whole, n)):
+                for digit in range(self.digits):
+                    byte = f.op(f"trunc <{some} x i32> {rest} to <{some} x i8>")
+                    f.store(f"<{some} x i8>", byte, f.at("i8", held, (side * self.digits + digit) * some), 1)
+                    if digit + 1 < self.digits:
+                        rest = f.op(f"sub <{some} x i32> {rest}, {f.op(f'sext <{some} x i8> {byte} to <{some} x i32>')}")
+                        rest = f.op(f"ashr <{some} x i32> {rest}, {b.const('i32', 8, some)}")
+            target = f.at("i8", digits, f.add(f.mul(u, self.steps(rows) * self.digits * w), f.mul(r, step)))
+            for chunk in range(some // step):
+                for side in range(self.sides):
+                    for digit in range(self.digits):
+                        to = (((part * (some // step) + chunk) * self.sides + side) * self.digits + digit) * w
+                        value = f.load(f"<{step} x i8>", f.at("i8", held, (side * self.digits + digit) * some + chunk * step), 1)
+                        f.store(f"<{step} x i8>", value, f.at("i8", target, to), 1)
+
+        with f.loop(0, "%units", each) as first, f.loop(0, "%m") as r:
+            source = f.at(memory, f.at("i8", "%x", f.mul(r, "%row_x")), f.mul(first, size))
+            there = f.call("i64", "llvm.smax.i64", f"i64 {f.min(f.sub('%cols', f.mul(first, size)), each * size)}", "i64 0")
+            partly = f.compare("slt", there, each * size)
             with f.when(partly):
-                f.call("void", "llvm.memset.p0.i64", f"ptr {copy}", "i8 0", f"i64 {size * SIZES[memory]}", "i1 false")
+                f.call("void", "llvm.memset.p0.i64", f"ptr {copy}", "i8 0", f"i64 {each * size * SIZES[memory]}", "i1 false")
                 f.call("void", "llvm.memcpy.p0.p0.i64", f"ptr {copy}", f"ptr {source}", f"i64 {f.mul(there, SIZES[memory])}", "i1 false")
             x = f.op(f"select i1 {partly}, ptr {copy}, ptr {source}")
-            largest = None
-            for part in range(size // n):
-                found = magnitude(number(x, part))
-                largest = found if largest is None else b.both("umax", largest, found, n)
-            top = f.call("i32", f"llvm.vector.reduce.umax.v{n}i32", f"{ints} {largest}")
+            for cell, type_ in zip(cells, (ints, wide, wide)):
+                f.store(type_, "zeroinitializer", cell, 64)
+            with f.loop(0, each * size, n) as i:
+                grow(cells[0], ints, lambda largest: b.both("umax", largest, magnitude(number(x, i)), n))
+            top = f.call("i32", f"llvm.vector.reduce.umax.v{n}i32", f"{ints} {f.load(ints, cells[0], 64)}")
             # The exponent under which the largest number stays below 2^15 - 128, which two signed digits hold.
             exponent = f.op(f"lshr i32 {f.op(f'add i32 {top}, 66560')}, 23")
-            exponent = f.call("i32", "llvm.smax.i32", f"i32 {exponent}", f"i32 {BITS + 1}")
+            exponent = f.call("i32", "llvm.smax.i32", f"i32 {exponent}", f"i32 {BITS}")
             power = lambda biased: f.op(f"bitcast i32 {f.op(f'shl i32 {biased}, 23')} to float")
-            factor = f.splat("float", power(f.op(f"sub i32 {253 + BITS}, {exponent}")), n)
-            scale = power(f.op(f"sub i32 {exponent}, {BITS - 1}"))
-            lost = all_ = None
-            for part in range(size // n):
-                scaled = f.times("float", n, number(x, part), factor)
-                moved = f.plus("float", n, scaled, b.real(1.5 * 2.0**23, n))
-                off = f.op(f"fsub {wide} {scaled}, {f.op(f'fsub {wide} {moved}, ' + b.real(1.5 * 2.0**23, n))}")
-                off, big = (f.op(f"bitcast {ints} {magnitude(v)} to {wide}") for v in (off, scaled))
-                lost, all_ = (v if total is None else f.plus("float", n, total, v) for total, v in ((lost, off), (all_, big)))
-                whole = f.op(f"sub {ints} {f.op(f'bitcast {wide} {moved} to {ints}')}, {b.const('i32', _bits(1.5 * 2.0**23), n)}")
-                for side, rest in enumerate(self.sides_of(f, whole, n)):
-                    for digit in range(self.digits):
-                        byte = f.op(f"trunc <{some} x i32> {rest} to <{some} x i8>")
-                        f.store(f"<{some} x i8>", byte, f.at("i8", held, (side * self.digits + digit) * some), 1)
-                        if digit + 1 < self.digits:
-                            rest = f.op(f"sub <{some} x i32> {rest}, {f.op(f'sext <{some} x i8> {byte} to <{some} x i32>')}")
-                            rest = f.op(f"ashr <{some} x i32> {rest}, {b.const('i32', 8, some)}")
-                target = f.at("i8", digits, f.add(f.mul(u, self.steps(rows) * self.digits * w), f.mul(r, step)))
-                for chunk in range(some // step):
-                    for side in range(self.sides):
-                        for digit in range(self.digits):
-                            to = (((part * (some // step) + chunk) * self.sides + side) * self.digits + digit) * w
-                            value = f.load(f"<{step} x i8>", f.at("i8", held, (side * self.digits + digit) * some + chunk * step), 1)
-                            f.store(f"<{step} x i8>", value, f.at("i8", target, to), 1)
-            lost, all_ = (horizontal(f, "float", n, v) for v in (lost, all_))
-            scaled_top = f.op(f"fmul float {f.op(f'bitcast i32 {top} to float')}, {f.op(f'extractelement {wide} {factor}, i64 0')}")
-            allowed = f.op(f"fmul float {f.op(f'fsub float {all_}, {scaled_top}')}, {b.real(SLIGHT, 1)}")
+            factor = power(f.op(f"sub i32 {253 + BITS}, {exponent}"))
+            every = d.lanes // rows
+            place = f.at("float", scales, f.add(f.mul(f.div(first, each), d.lanes), f.mul(r, every)))
+            f.store(vector("float", every), f.splat("float", power(f.op(f"add i32 {exponent}, {self.SHIFT - BITS + 1}")), every), place, 4)
+            wide_factor = f.splat("float", factor, n)
+            with f.loop(first, f.min(f.add(first, each), "%units")) as u:
+                for part in range(size // n):
+                    quantise(x, u, f.mul(f.sub(u, first), size), part, wide_factor, r)
+            lost, all_ = (horizontal(f, "float", n, f.load(wide, cell, 64)) for cell in cells[1:])
+            largest = f.times("float", 1, f.op(f"bitcast i32 {top} to float"), factor)
+            allowed = f.times("float", 1, f.op(f"fsub float {all_}, {largest}"), b.real(SLIGHT, 1))
             bad = f.op(f"or i1 {f.op(f'icmp uge i32 {top}, {0x7F800000}')}, {f.op(f'fcmp ogt float {lost}, {allowed}')}")
             with f.when(bad):
                 f.store("i32", "1", "%wild")
-            every = d.lanes // rows
-            place = f.at("float", scales, f.add(f.mul(u, d.lanes), f.mul(r, every)))
-            f.store(vector("float", every), f.splat("float", scale, every), place, 4)
         i32, ones = f"<{d.lanes} x i32>", "<" + ", ".join(["i8 1"] * w) + ">"
         with f.loop(0, "%units") as u:
-            found = [f.variable(i32, "zeroinitializer", 64) for _ in range(self.digits)]
+            found = [f.variable(i32, align=64) for _ in range(self.digits)]
             for slot in found:
                 f.store(i32, "zeroinitializer", slot, 64)
             with f.loop(0, self.steps(rows)) as s:
@@ -191,7 +209,9 @@ class Lanes(Dotting):
                     f.store(i32, self.dot(f, f.load(i32, slot, 64), ones, x), slot, 64)
             total = self.joined(f, *(f.load(i32, slot, 64) for slot in found))
             f.store(i32, f.op(f"mul {i32} {total}, {b.const('i32', -self.offset, d.lanes)}"), f.at("i32", offsets, f.mul(u, d.lanes)), 4)
-            f.store(f"<{d.lanes} x float>", f.op(f"sitofp {i32} {total} to <{d.lanes} x float>"), f.at("float", sums, f.mul(u, d.lanes)), 4)
+            number_ = f.op(f"sitofp {i32} {total} to <{d.lanes} x float>")
+            number_ = f.times("float", d.lanes, number_, b.real(2.0**-self.SHIFT, d.lanes))
+            f.store(f"<{d.lanes} x float>", number_, f.at("float", sums, f.mul(u, d.lanes)), 4)
         return f
 
     def joined(self, f: Function, low, high) -> str:
@@ -240,11 +260,14 @@ class Lanes(Dotting):
         return f.op(f"shufflevector <{groups} x float> {few}, <{groups} x float> poison, <{lanes} x i32> <{order}>")
 
     def panel(self, rows: int, decode: bool) -> Function:
-        """sums [ROWS, lanes] += a panel of X times ROWS rows of W, in the rounds `first` … `last`. decode: from codes, else what stands in scratch already."""
+        """sums [ROWS, lanes] += a panel of X times ROWS rows of W, in the rounds `first` … `last`. decode: from codes, else what stands in scratch already.
+
+        `bytes` is `scratch` again: known to be the same, its vectors would be repeated by instructions instead of loads.
+        """
         f = Function(
             f"panel_{rows}_{'codes' if decode else 'bytes'}",
             "ptr noalias readonly %base, i64 %units, i64 %first, i64 %last, ptr readonly %w, i64 %next, i64 %step, i64 %whole, ptr readonly %tail, i64 %ld_tail, "
-            "ptr noalias readonly %factors, ptr noalias readonly %addends, i64 %ld, ptr noalias %scratch, ptr noalias %sums", self.attributes,
+            "ptr noalias readonly %factors, ptr noalias readonly %addends, i64 %ld, ptr %scratch, ptr %bytes, ptr noalias %sums", self.attributes,
         )  # fmt: skip
         w, lanes, step = self.d.width, self.d.lanes, self.step_bytes(rows)
         wide, i32 = f"<{lanes} x float>", f"<{lanes} x i32>"
@@ -252,8 +275,8 @@ class Lanes(Dotting):
         bytes_, round_ = self.unit_bytes(rows), self.round_bytes(rows)
         vectors, decoded = round_ // w, round_ * self.sides
         totals = [f.variable(wide, align=64) for _ in range(ROWS)]
-        for r, total in enumerate(totals):
-            f.store(wide, f.load(wide, f.at("float", "%sums", r * lanes), 64), total, 64)
+        for total in totals:
+            f.store(wide, "zeroinitializer", total, 64)
         cells = [[f.variable(i32, align=64) for _ in range(self.digits)] for _ in range(ROWS)]
         stride = self.memory_bytes(f, rows)
         factor_of, addend_of = (self.near(f, "float", base, "%ld") for base in ("%factors", "%addends"))
@@ -301,25 +324,26 @@ class Lanes(Dotting):
                         for side in range(self.sides):
                             step_x = f.mul(f.add(f.mul(f.add(at, v * chunks), self.sides), side), self.digits * w)
                             multiply(f.at("i8", x, step_x), f.at("i8", here, f.add(f.mul(at, step), first + side * w)))
-            scale = f.load(wide, f.at("float", scales, f.mul(u, lanes)), 4)
-            of_x = f.times("float", lanes, f.load(wide, f.at("float", lane_sums, f.mul(u, lanes)), 4), scale) if self.added else None
+            of_x = f.load(wide, f.at("float", lane_sums, f.mul(u, lanes)), 4) if self.added else None
             group = f.mul(u, bytes_ // self.piece) if bytes_ >= self.piece else f.div(f.mul(u, bytes_), self.piece)
             for r, total in enumerate(totals):
                 number = f.op(f"sitofp {i32} {self.joined(f, *(f.load(i32, cell, 64) for cell in cells[r]))} to {wide}")
-                number = f.times("float", lanes, number, scale)
                 sum_ = f.fma("float", lanes, number, self.spread_lanes(f, rows, f.at("float", factor_of(r), group)), f.load(wide, total, 64), True)
                 if of_x is not None:
                     sum_ = f.fma("float", lanes, of_x, self.spread_lanes(f, rows, f.at("float", addend_of(r), group)), sum_, True)
                 f.store(wide, sum_, total, 64)
 
         with f.loop("%first", "%last") as k:
-            here = f.at("i8", "%scratch", f.mul(f.sub(k, "%first"), ROWS * decoded))
+            here = f.mul(f.sub(k, "%first"), ROWS * decoded)
             if decode:
-                bytes_of_codes(k, here)
+                bytes_of_codes(k, f.at("i8", "%scratch", here))
+            here = f.at("i8", "%bytes", here)
             for number in range(round_ // bytes_):
                 unit(f.add(f.mul(k, round_ // bytes_), number), here, number * bytes_)
+        scale = f.load(wide, f.at("float", scales, f.mul(f.div("%first", self.turns(rows)), lanes)), 4)
         for r, total in enumerate(totals):
-            f.store(wide, f.load(wide, total, 64), f.at("float", "%sums", r * lanes), 64)
+            place = f.at("float", "%sums", r * lanes)
+            f.store(wide, f.fma("float", lanes, f.load(wide, total, 64), scale, f.load(wide, place, 64), True), place, 64)
         return f
 
     def reduce(self, rows: int) -> Function:
@@ -366,7 +390,7 @@ class Lanes(Dotting):
             x_bytes = f.add(f.mul(sizes[0], many), sizes[-1] if last else 0)
             groups = f.add(f.ceil_div(f.mul(rounds, round_), self.piece), 16)
             lds = f.mul(f.ceil_div(words["m"], product.tile.width), product.tile.width)
-            turns = max(1, STRETCH // (round_ * self.sides))
+            turns = self.turns(panels[0])
             scratch_bytes = turns * ROWS * round_ * self.sides
             tail_row = f.mul(words["step0"], round_ // self.piece) if self.gaps else round_
             cell, wild = f.variable("ptr"), f.variable("i32", 0)
@@ -434,7 +458,7 @@ class Lanes(Dotting):
                     def multiply(rows, p, units_, decode):
                         f.do(
                             f"call void @panel_{rows}_{'codes' if decode else 'bytes'}(ptr {panel_of(p)}, i64 {units_}, i64 {first}, i64 {stop}, ptr {at[0]}, i64 {words['row0']}, "
-                            f"i64 {words['step0']}, i64 {whole}, ptr {tail}, i64 {tail_row}, ptr {factors}, ptr {addends}, i64 {groups}, ptr {scratch}, "
+                            f"i64 {words['step0']}, i64 {whole}, ptr {tail}, i64 {tail_row}, ptr {factors}, ptr {addends}, i64 {groups}, ptr {scratch}, ptr {scratch}, "
                             f"ptr {f.at('float', sums, f.mul(p, ROWS * lanes) if p else 0)})"
                         )
 
