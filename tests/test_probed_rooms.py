@@ -222,19 +222,6 @@ def test_what_shares_memory_by_safetensors_names():
     assert storage_size(x[1:]) == 48 and storage_ptr(x[1:]) == storage_ptr(x) == x.data_ptr()
 
 
-def test_groups_of_processes_are_named_and_refused():
-    dist = torch.distributed
-
-    def reduce(x, op=dist.ReduceOp.SUM, group: dist.ProcessGroup | None = dist.group.WORLD):
-        return dist.all_reduce(x, op, group)
-
-    assert dist.ReduceOp.AVG is not dist.ReduceOp.SUM and not dist.is_nccl_available()
-    with pytest.raises(NotImplementedError, match="strided runs in one process"):
-        reduce(torch.ones(1))
-    with pytest.raises(NotImplementedError, match="strided runs in one process"):
-        dist.ProcessGroup()
-
-
 def test_tensors_over_processes_are_tested_for():
     with torch_alias():
         from torch.distributed.device_mesh import DeviceMesh

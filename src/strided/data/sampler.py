@@ -1,7 +1,7 @@
 """Samplers: in which order, and in which batches, a loader visits a dataset. They draw from the generator as PyTorch's do."""
 import itertools
 
-from .. import ops
+from .. import distributed, ops
 from ..dtypes import float64, int64
 from ..ops.data import as_tensor
 from ..ops.generator import Generator
@@ -150,8 +150,8 @@ class DistributedSampler(Sampler):
     """Every `num_replicas`-th index, from `rank`, in an order that all replicas share (seeded by seed + epoch)."""
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
-        if num_replicas is None or rank is None:
-            raise NotImplementedError("DistributedSampler: there is no process group; give num_replicas and rank")
+        num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+        rank = distributed.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
