@@ -568,8 +568,9 @@ def test_gradients_of_windows_meet_in_place():
     y = x * 2
     y.register_hook(lambda g: seen.append(g.tolist()))
     total = sum((y[:, t] * (t + 1)).sum() for t in range(4)) + (y[1:] * 10).sum() + y[0, 0] * 100 + y[..., None][2, 3, 0] * 5
+    total = total + y.select(1, 0).sum() + y.narrow(0, 1, 2).sum() + y.diagonal(1).sum() * 3
     total.backward()
-    expected = [[101, 2, 3, 4], [11, 12, 13, 14], [11, 12, 13, 19]]
+    expected = [[102, 5, 3, 4], [13, 13, 17, 15], [13, 13, 14, 23]]
     assert seen == [expected] and x.grad.tolist() == [[2 * v for v in row] for row in expected]
 
     z = torch.ones(4, requires_grad=True)

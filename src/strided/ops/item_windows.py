@@ -4,13 +4,12 @@ from __future__ import annotations
 from operator import index as as_index
 from typing import Any
 
-from ..autograd import anomaly, backward, record, tracking
-from ..autograd.engine import LOOKS
+from ..autograd import backward, record, tracking
 from ..autograd.graph import window
-from ..autograd.modes import STATE
 from ..layout import Layout
 from ..tensor import wrap
 from .elementwise import assign
+from .partviews import begun_gradient
 from .table import TABLE
 from .views import AliasBackward0, remember
 
@@ -23,14 +22,11 @@ def _window_gradient(node, g):
     spec, window, moved, key = node.at
     if window.numel == spec.numel and moved == 0 and spec.is_contiguous and window.is_contiguous:
         return (TABLE["reshape"].call(g, spec.shape),)
-    run = STATE.run
-    if run is not None and node.hooks is None and not LOOKS and not anomaly.enabled:
-        edge = node.edges[0]
-        begun = run.lent(edge[0], edge[1])
-        if begun is not None and begun.spec.shape == spec.shape and begun.spec.dtype is g.spec.dtype:
-            TABLE["add_"].call(_same_window(begun, key), g)
-            return (None,)
-    return (_placed(g, spec, key),)
+    begun = begun_gradient(node, spec.shape, g)
+    if begun is None:
+        return (_placed(g, spec, key),)
+    TABLE["add_"].call(_same_window(begun, key), g)
+    return (None,)
 
 
 def _placed(g, spec, key):

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..autograd import backward
+from ..autograd import anomaly, backward
+from ..autograd.engine import LOOKS
 from ..autograd.graph import window
+from ..autograd.modes import STATE
 from ..dispatch import CONTEXT, HOOKS
 from ..layout import Layout, wrap_dim
-from ..tensor import Spec, Tensor, bytes_for
+from ..tensor import Spec, Tensor, bytes_for, wrap
 from .table import TABLE, operator
 from .views import check_tensor, hooked, hot_operator, integer, integers, one_of, plan_of
 
@@ -39,9 +41,31 @@ def _place_back(g, shape, function, where):
     return out
 
 
+def begun_gradient(node, shape, g):
+    """The gradient of the node's input as far as it has arrived, where g may be added into its window of it in place; else None.
+
+    For views of a part: what a loop over such views does must not write and add the whole once a step.
+    """
+    run = STATE.run
+    if run is None or node.hooks is not None or LOOKS or anomaly.enabled:
+        return None
+    edge = node.edges[0]
+    begun = run.lent(edge[0], edge[1])
+    return begun if begun is not None and begun.spec.shape == shape and begun.spec.dtype is g.spec.dtype else None
+
+
+def _part_gradient(node, g, function, *where):
+    begun = begun_gradient(node, node.self_sym_sizes, g)
+    if begun is None:
+        return (place_back(g, node.self_sym_sizes, function, *where),)
+    part = function(begun, *where)
+    TABLE["add_"].call(wrap(part.spec, part.mem, part.ptr), g)
+    return (None,)
+
+
 @backward("Select")
 def SelectBackward0(node, g):
-    return (place_back(g, node.self_sym_sizes, select, node.dim, node.index),)
+    return _part_gradient(node, g, select, node.dim, node.index)
 
 
 @hot_operator("select", view=True)
@@ -68,7 +92,7 @@ def select(input, dim=None, index=None, axis=None):
 
 @backward("Slice")
 def SliceBackward0(node, g):
-    return (place_back(g, node.self_sym_sizes, slice_, node.dim, node.start, node.end, node.step),)
+    return _part_gradient(node, g, slice_, node.dim, node.start, node.end, node.step)
 
 
 @hot_operator("slice", function=False, method=False, view=True)
@@ -105,7 +129,7 @@ def narrow(input, dim, start, length):
 
 @backward("Diagonal")
 def DiagonalBackward0(node, g):
-    return (place_back(g, node.self_sym_sizes, diagonal, node.offset, node.dim1, node.dim2),)
+    return _part_gradient(node, g, diagonal, node.offset, node.dim1, node.dim2)
 
 
 @operator("diagonal", view=True)
