@@ -4,9 +4,12 @@ import math
 from ... import errors, ops
 from ...autograd import backward, record, tracking
 from ...autograd.modes import no_grad
+from ...formats import contiguous_format, suggested
 from ...kernels import expr as E
-from ...ops.folding import Fold
+from ...ops.eager import pointwise
+from ...ops.folding import plain
 from . import counts
+from .channelwise import ChannelFold
 from .entry import entry
 from .precision import in_float32
 
@@ -50,10 +53,17 @@ def _verify_batch_size(size):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
 
 
-def _batch_exprs(x, weight, bias, eps):
+def _normalized(x, weight, bias, eps):
     mean = E.rsum(x) / E.extent()
+    rstd = E.rsqrt(E.rsum((x - mean) * (x - mean)) / E.extent() + eps)
+    return (x - mean) * rstd * weight + bias, mean, rstd
+
+
+def _with_running(x, weight, bias, eps, running_mean, running_var, momentum, correction):
+    """The same, and what the running statistics become; correction: of a variance that divides by n, times the momentum."""
+    out, mean, rstd = _normalized(x, weight, bias, eps)
     var = E.rsum((x - mean) * (x - mean)) / E.extent()
-    return (x - mean) * E.rsqrt(var + eps) * weight + bias, mean, var
+    return out, mean, rstd, running_mean * (1 - momentum) + mean * momentum, running_var * (1 - momentum) + var * correction
 
 
 def _batch_gradients(g, x, mean, rstd, weight):
@@ -62,25 +72,24 @@ def _batch_gradients(g, x, mean, rstd, weight):
     return weight * rstd * (g - total / E.extent() - n * (along / E.extent())), along, total
 
 
-_batch_norm = Fold("batch_norm", _batch_exprs, 4, ("element", "row", "row"))
-_batch_norm_back = Fold("batch_norm_backward", _batch_gradients, 5, ("element", "row", "row"))
+_batch_norm = ChannelFold("batch_norm", _normalized, "x c c n", "x c c", "channel")
+_batch_norm_moving = ChannelFold("batch_norm", _with_running, "x c c n c c n n", "x c c c c", "channel")
+_batch_norm_back = ChannelFold("batch_norm_backward", _batch_gradients, "x x c c c", "x c c", "channel", like=1)
 
 
 @backward("NativeBatchNorm", saved_names=("input", "weight", "result1", "result2"))
 def NativeBatchNormBackward0(node, g):
     x, weight, mean, rstd = node.saved
-    dims, channels = node.dims, tuple(mean.shape)  # [1, C, 1..]
     if tracking(g, x, weight):
         return _composed_gradients(node, g, x, weight)
-    scale = 1.0 if weight is None else weight.reshape(channels)
     statistic = mean.dtype if weight is None else weight.dtype
-    gx, gw, gb = _batch_norm_back((g, x, mean, rstd, scale), dims, (x.dtype, statistic, statistic))
+    gx, gw, gb = _batch_norm_back((_like(g, x), x, mean, rstd, 1.0 if weight is None else weight), (x.dtype, statistic, statistic))
     return tuple(t if wanted else None for t, wanted in zip((gx, gw, gb), node.needs))
 
 
 def _composed_gradients(node, g, x, weight):
     """The same in operators that are recorded, so that it can be differentiated again."""
-    dims, channels = node.dims, [1, -1, *[1] * (x.dim() - 2)]
+    dims, channels = (0, *range(2, x.dim())), [1, -1, *[1] * (x.dim() - 2)]
     centred = x - x.mean(dims, keepdim=True)
     rstd = ((centred * centred).mean(dims, keepdim=True) + node.eps).rsqrt()
     n = centred * rstd
@@ -111,12 +120,53 @@ def batch_norm(
     return _by_running(input, running_mean, running_var, weight, bias, eps)
 
 
-@in_float32
 def _by_running(input, running_mean, running_var, weight, bias, eps):
-    """x·scale + shift, with one pair of numbers a channel."""
+    """(x − mean)·scale + bias, with one number a channel of each."""
+    if input.dtype.itemsize < 4 or input.is_meta or running_mean.dtype is not input.dtype or tracking(running_mean, running_var):
+        return _by_running_parts(input, running_mean, running_var, weight, bias, eps)
+    rstd = _reciprocal(plain(running_var), float(eps))  # [C]
+    scale = rstd if weight is None else rstd * plain(weight)
+    x, ones = plain(input).contiguous(memory_format=suggested(input.spec.layout)), (-1, *(1,) * (input.dim() - 2))
+    out = _scaled(x, plain(running_mean).reshape(ones), scale.reshape(ones), 0.0 if bias is None else plain(bias).reshape(ones))
+    if tracking(input, weight, bias):
+        record(BatchNormByRunningBackward0, (input, weight, bias), out, (input, weight, plain(running_mean).clone(), rstd))
+    return out
+
+
+_reciprocal = pointwise("_reciprocal_deviation", lambda var, eps: E.rsqrt(var + eps), public=False, method=False, inplace=False, node=None)
+_scaled = pointwise("_scaled_channels", lambda x, mean, scale, shift: (x - mean) * scale + shift, public=False, method=False, inplace=False, node=None)
+
+
+def _running_gradients(g, x, mean, rstd, weight):
+    return g * (weight * rstd), E.rsum(g * ((x - mean) * rstd)), E.rsum(g)
+
+
+_running_back = ChannelFold("batch_norm_backward", _running_gradients, "x x c c c", "x c c", "channel", like=1)
+
+
+@backward("BatchNormByRunning", saved_names=("input", "weight", "running_mean", "result2"))
+def BatchNormByRunningBackward0(node, g):
+    x, weight, mean, rstd = node.saved
+    if tracking(g, x, weight):
+        ones, dims = (-1, *(1,) * (x.dim() - 2)), (0, *range(2, x.dim()))
+        scale = rstd.reshape(ones) if weight is None else (rstd * weight).reshape(ones)
+        n = (x - mean.reshape(ones)) * rstd.reshape(ones)
+        return g * scale, (g * n).sum(dims) if node.needs[1] else None, g.sum(dims) if node.needs[2] else None
+    results = _running_back((_like(g, x), x, mean, rstd, 1.0 if weight is None else weight), (x.dtype,) * 3)
+    return tuple(t if wanted else None for t, wanted in zip(results, node.needs))
+
+
+def _like(g, x):
+    """g in the memory format of x: kernels walk both alike."""
+    return plain(g).contiguous(memory_format=suggested(x.spec.layout))
+
+
+@in_float32
+def _by_running_parts(input, running_mean, running_var, weight, bias, eps):
     scale = (running_var + eps).rsqrt()
     scale = scale if weight is None else scale * weight
     shift = -running_mean * scale
+    input = input.contiguous(memory_format=suggested(input.spec.layout))
     return _affine(input, scale, shift if bias is None else bias + shift)
 
 
@@ -124,29 +174,42 @@ def over_batch(input, running_mean, running_var, weight, bias, momentum, eps):
     """(batch_norm by the batch's statistics, mean [C], 1 / sqrt(var + eps) [C]); the running statistics move."""
     _check_channels(input.size(1), running_mean, running_var, weight, bias)
     _check_batch(input, weight, bias, running_mean, running_var)
-    dims, channels = (0, *range(2, input.dim())), [1, -1, *[1] * (input.dim() - 2)]
-    affine = [default if t is None else t.detach().reshape(channels) for t, default in ((weight, 1.0), (bias, 0.0))]
     statistic = input.dtype.compute
-    out, mean, var = _batch_norm((input.detach(), *affine, eps), dims, (input.dtype, statistic, statistic), True)
-    if running_mean is not None:
-        _move(running_mean, mean, momentum)
-    if running_var is not None:
-        count = input.numel() // input.size(1)
-        _move(running_var, var, momentum, count / (count - 1) if count > 1 else math.nan)
-    rstd = (var + eps).rsqrt()
+    operands = input, 1.0 if weight is None else weight, 0.0 if bias is None else bias, eps
+    count = input.numel() // input.size(1)
+    correction = count / (count - 1) if count > 1 else math.nan
+    dtypes = input.dtype, statistic, statistic
+    if running_mean is None and running_var is None:
+        out, mean, rstd = _batch_norm(operands, dtypes)  # [N, C, ..], [C], [C]
+    else:
+        moves = 0.0 if running_mean is None else running_mean, 0.0 if running_var is None else running_var, float(momentum), float(momentum * correction)
+        if _in_place(running_mean, running_var, statistic):
+            out, mean, rstd = _batch_norm_moving((*operands, *moves), dtypes, into=(running_mean, running_var))
+        else:
+            out, mean, rstd, *moved = _batch_norm_moving((*operands, *moves), (*dtypes, statistic, statistic))
+            with no_grad():
+                for running, value in zip((running_mean, running_var), moved):
+                    if running is not None:
+                        running.copy_(value)
     if tracking(input, weight, bias):
-        record(NativeBatchNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), dims=dims, eps=eps)
-    return out, mean.reshape(-1), rstd.reshape(-1)
+        record(NativeBatchNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), eps=eps)
+    return out, mean, rstd
+
+
+def _in_place(running_mean, running_var, dtype):
+    """Whether the kernel that computes the statistics may write the running ones, too."""
+    plain_ones = all(t is not None and t.dtype is dtype and not t._tracked and t._base is None and not t._inference and t.mem.owner is None for t in (running_mean, running_var))
+    return plain_ones and running_mean.mem is not running_var.mem
 
 
 def _move(running, batch, momentum, factor=1.0):
     """running = running · (1 − momentum) + batch · factor · momentum."""
     with no_grad():
         if running.dtype == batch.dtype and isinstance(momentum, (int, float)):
-            running.mul_(1 - momentum).add_(batch.reshape(-1), alpha=momentum * factor)
+            running.mul_(1 - momentum).add_(batch, alpha=momentum * factor)
             return
         batch = batch * factor
-        running.copy_(running.to(batch.dtype) * (1 - momentum) + batch.reshape(-1) * momentum)
+        running.copy_(running.to(batch.dtype) * (1 - momentum) + batch * momentum)
 
 
 @entry(counts.normalized)
@@ -176,22 +239,41 @@ def _group_norm(input, num_groups, weight, bias, eps):
         return _affine(input, weight, bias)
     if not input.is_floating_point():
         raise NotImplementedError(f'"GroupNormKernelImpl" not implemented for \'{input.dtype.scalar_name}\'\n  Convert to float32 first.')
-    rows = input.detach().reshape(input.size(0), num_groups, input.size(1) // num_groups, -1)  # [N, G, C/G, S]
-    affine = [default if t is None else t.detach().reshape(1, num_groups, -1, 1) for t, default in ((weight, 1.0), (bias, 0.0))]
-    out, mean, var = _batch_norm((rows, *affine, float(eps)), (2, 3), (input.dtype,) * 3, True)
-    out = out.reshape(input.shape)
+    if suggested(input.spec.layout) is not contiguous_format and input.numel() >= LARGE and not input.is_meta:
+        out, mean, rstd = _by_channels(input, num_groups, weight, bias, float(eps))
+    else:
+        out, mean, rstd = _group_norm_fold((input, 1.0 if weight is None else weight, 0.0 if bias is None else bias, float(eps)), (input.dtype,) * 3, num_groups)
     if tracking(input, weight, bias):
-        record(NativeGroupNormBackward0, (input, weight, bias), out, (input, weight, mean, (var + eps).rsqrt()), groups=num_groups, eps=eps)
+        record(NativeGroupNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), groups=num_groups, eps=eps)
     return out
 
 
-def _group_gradients(g, x, mean, rstd, weight):
-    n, h = (x - mean) * rstd, g * weight
-    return rstd * (h - E.rsum(h) / E.extent() - n * (E.rsum(h * n) / E.extent()))
+LARGE = 1 << 14  # elements from which groups of innermost channels are put together from the channels' statistics
 
 
-_group_norm_back = Fold("group_norm_backward", _group_gradients, 5, ("element",))
-_group_norm_sums = Fold("group_norm_backward", lambda g, x, mean, rstd: (E.rsum(g * ((x - mean) * rstd)), E.rsum(g)), 4, ("row", "row"))
+def _moments(x):
+    mean = E.rsum(x) / E.extent()
+    return mean, E.rsum((x - mean) * (x - mean)) / E.extent()
+
+
+_group_norm_fold = ChannelFold("group_norm", _normalized, "x c c n", "x g g", "group")
+_channel_moments = ChannelFold("group_norm", _moments, "x", "p p", "place")
+_channel_sums = ChannelFold("group_norm_backward", lambda g, x, mean, rstd: (E.rsum(g * ((x - mean) * rstd)), E.rsum(g)), "x x g g", "p p", "place")
+_group_back = pointwise("_group_norm_gradient", lambda g, x, a, mean, b, d: g * a + (x - mean) * b + d, public=False, method=False, inplace=False, node=None)
+
+
+def _by_channels(input, groups, weight, bias, eps):
+    """(group_norm, mean [N, G], 1 / sqrt(var + eps) [N, G]) from the moments of each channel of each sample."""
+    with no_grad():
+        x, batch = plain(input), input.size(0)
+        means, variances = (t.reshape(batch, groups, -1) for t in _channel_moments((x,), (x.dtype, x.dtype), groups))  # [N, G, C/G]
+        mean = means.mean(-1, keepdim=True)  # [N, G, 1]
+        rstd = ((variances + (means - mean) ** 2).mean(-1, keepdim=True) + eps).rsqrt()
+        each = (batch, -1, *(1,) * (x.dim() - 2))
+        channels = lambda t: t.expand(means.shape).reshape(each)  # [N, C, 1..]
+        scale = channels(rstd) if weight is None else channels(rstd) * plain(weight).reshape(each[1:])
+        out = _scaled(x.contiguous(memory_format=suggested(x.spec.layout)), channels(mean), scale, 0.0 if bias is None else plain(bias).reshape(each[1:]))
+    return out, mean.squeeze(-1), rstd.squeeze(-1)
 
 
 @backward("NativeGroupNorm", saved_names=("input", "weight", "result1", "result2"))
@@ -199,15 +281,26 @@ def NativeGroupNormBackward0(node, g):
     x, weight, mean, rstd = node.saved
     if tracking(g, x, weight):
         return _composed_group_gradients(node, g, x, weight)
-    shape = x.size(0), node.groups, x.size(1) // node.groups, -1
-    rows, grads = x.detach().reshape(shape), g.detach().reshape(shape)  # [N, G, C/G, S]
-    gx = gw = gb = None
-    if node.needs[0]:
-        scale = 1.0 if weight is None else weight.detach().reshape(1, *shape[1:3], 1)
-        gx = _group_norm_back((grads, rows, mean, rstd, scale), (2, 3), (x.dtype,)).reshape(x.shape)
-    if node.needs[1] or node.needs[2]:
-        gw, gb = (t.reshape(-1) for t in _group_norm_sums((grads, rows, mean, rstd), (0, 3), (x.dtype, x.dtype)))
-    return gx, gw if node.needs[1] else None, gb if node.needs[2] else None
+    g, x = _like(g, x), plain(x)
+    batch, groups = x.size(0), node.groups
+    with no_grad():
+        along, total = (t.reshape(batch, groups, -1) for t in _channel_sums((g, x, mean, rstd), (x.dtype, x.dtype), groups))  # [N, G, C/G]
+        gw, gb = (t.sum(0).reshape(-1) if wanted else None for t, wanted in zip((along, total), node.needs[1:]))
+        if not node.needs[0]:
+            return None, gw, gb
+        if weight is not None:
+            scale = plain(weight).reshape(groups, -1)
+            along, total = along * scale, total * scale
+        else:
+            scale = 1.0
+        count = x.numel() // (batch * groups)
+        mean, rstd = mean.unsqueeze(-1), rstd.unsqueeze(-1)  # [N, G, 1]
+        factor = -(along.sum(-1, keepdim=True) / count) * rstd * rstd
+        shift = -(total.sum(-1, keepdim=True) / count) * rstd
+        each = (batch, -1, *(1,) * (x.dim() - 2))
+        channels = lambda t: t.expand(along.shape).reshape(each)  # [N, C, 1..]
+        gx = _group_back(g, x, channels(rstd * scale), channels(mean), channels(factor), channels(shift))
+    return gx, gw, gb
 
 
 def _composed_group_gradients(node, g, x, weight):
@@ -240,6 +333,7 @@ def instance_norm(
             raise RuntimeError(f"{label} should contain {input.size(0) * input.size(1)} elements not {input.size(0) * t.numel()}")
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    input = input.contiguous()
     spatial = input.numel() // max(input.size(0) * input.size(1), 1)
     if spatial == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
