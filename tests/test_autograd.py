@@ -591,3 +591,14 @@ def test_gradients_of_windows_meet_in_place():
     v = u.double()
     (v[0] + v[:2].float().sum().double() + v[-1:].sum()).backward()
     assert u.grad.tolist() == [2, 1, 1]
+
+
+def test_a_table_read_several_times_has_one_gradient():
+    table = torch.zeros(4, 2, requires_grad=True)
+    a, b = torch.tensor([[0, 1], [1, 3]]), torch.tensor([3, 3])
+    looked = torch.nn.functional.embedding
+    (looked(a, table).sum() + 10 * looked(b, table).sum() + 100 * looked(a[0], table, padding_idx=1).sum()).backward()
+    assert table.grad.tolist() == [[101, 101], [2, 2], [0, 0], [21, 21]]
+    doubled = table * 2
+    (looked(b, doubled).sum() + doubled[3].sum() + looked(a, doubled).sum()).backward()
+    assert table.grad.tolist() == [[103, 103], [6, 6], [0, 0], [29, 29]]

@@ -332,3 +332,18 @@ def test_copies_of_views():
         assert torch.equal(copied, viewed) and copied.mem is not x.mem and copied.is_contiguous()
     assert [part.tolist() for part in torch.unbind_copy(x)] == x.tolist() and torch.diagflat(x[0]).tolist() == torch.diag(x[0]).tolist()
     assert x.conj() is x and torch.real(x) is x and x.resolve_conj() is x
+
+
+def test_roll_again():
+    """The plans of a roll are kept by shape, shifts and dimensions."""
+    for start in (0, 7):
+        x = torch.arange(start, start + 12).view(3, 4)
+        for source in (x, x.float(), torch.arange(start, start + 12).view(4, 3).t()):
+            rows = source.tolist()
+            assert source.roll(1, 1).tolist() == [[row[-1], *row[:-1]] for row in rows]
+            assert source.roll((1, -1), (0, 1)).tolist() == [[*row[1:], row[0]] for row in (rows[2], rows[0], rows[1])]
+            assert source.roll(8, 1).tolist() == rows
+    w = torch.arange(3.0, requires_grad=True)
+    for _ in range(2):
+        (g,) = torch.autograd.grad((w.roll(1) * torch.tensor([1.0, 2.0, 3.0])).sum(), w)
+        assert g.tolist() == [2, 3, 1]

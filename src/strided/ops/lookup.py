@@ -9,6 +9,7 @@ from . import host, indexing
 from .elementwise import check_overlap, self_copy
 from .folding import plain
 from .hostwise import converted_number
+from .partviews import begun_gradient
 from .table import TABLE, operator
 
 # ---- embedding -------------------------------------------------------------------------------------------------------------------
@@ -82,8 +83,10 @@ def EmbeddingBackward0(node, g):
         rows = rows / TABLE["unsqueeze"].call(TABLE["index_select"].call(counts, 0, flat), 1)
     if node.padding_idx is not None:
         rows = TABLE["masked_fill"].call(rows, TABLE["unsqueeze"].call(TABLE["eq"].call(flat, node.padding_idx), 1), 0)
-    zeros = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device)
-    return TABLE["index_add_"].call(zeros, 0, flat, rows), None
+    begun = begun_gradient(node, spec.shape, g)  # of a table that is read several times
+    total = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device) if begun is None else begun
+    TABLE["index_add_"].call(total, 0, flat, rows)
+    return total if begun is None else None, None
 
 
 BLOCK = 1 << 17  # elements that are looked up before they are added: they stay in the cache

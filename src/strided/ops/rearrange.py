@@ -8,11 +8,12 @@ from __future__ import annotations
 from itertools import product
 
 from ..autograd import backward, record, tracking
-from ..dispatch import PlanCache, run
+from ..dispatch import PlanCache, launch, run
 from ..kernels.index import build_copy
 from ..layout import Layout, result_strides, wrap_dim, wrap_dims
-from ..tensor import empty, wrap
+from ..tensor import empty, empty_of, wrap
 from .copies import flatten
+from .copying import assign_plan
 from .elementwise import self_copy
 from .partviews import diagonal, place_back, slice_
 from .table import assign, operator
@@ -88,14 +89,25 @@ def roll(input, shifts, dims=None):
     return out
 
 
+_roll_plans = PlanCache()  # (spec, shifts, dims) -> (the result's, (plan of a copy, where it starts in the result, in the input) for each block)
+
+
 def _roll(input, shifts, dims):
     from ..autograd import no_grad
 
+    plan = _roll_plans.get((input.spec, shifts, dims))
+    if plan is not None:
+        spec, blocks = plan
+        out = empty_of(spec)
+        for desc, to, start in blocks:
+            launch(desc, out.ptr + to, input.ptr + start)
+        return out
     with no_grad():
         if not dims:
             rolled = _roll(flatten(input), shifts, (0,))
             return wrap(rolled.spec.with_layout(Layout.contiguous(input.shape)), rolled.mem, rolled.ptr)
         out = empty(input.shape, input.dtype, input.device)
+        blocks = []
         if not input.spec.numel:
             return out
         total: dict[int, int] = {}
@@ -109,6 +121,9 @@ def _roll(input, shifts, dims):
                 target = slice_(target, d, 0, shift) if wraps else slice_(target, d, shift, n)
                 source = slice_(source, d, n - shift, n) if wraps else slice_(source, d, 0, n - shift)
             assign(target, source)
+            blocks.append((assign_plan(target, source), target.ptr - out.ptr, source.ptr - input.ptr))
+        if all(desc is not None for desc, _, _ in blocks):
+            _roll_plans.put((input.spec, shifts, dims), (out.spec, blocks))
         return out
 
 
