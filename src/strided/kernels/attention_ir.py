@@ -6,7 +6,7 @@ values is packed once for all panels of an item; a panel's scores of a block sta
 """
 from __future__ import annotations
 
-from .attention_text import LOG2_E, MINUS_INFINITY, exp2, greater, kept, mask_memory, mask_value, number, pack_left, pack_right, product, product_functions, turn
+from .attention_text import LOG2_E, MINUS_INFINITY, covered, exp2, greater, kept, mask_memory, mask_value, number, pack_left, pack_right, product, product_functions, turn
 from .gemm_ir import batch_offsets
 from .gemm_pack import Kind, transposed
 from .gemm_text import SIZES, TYPES, Function, module, vector
@@ -19,33 +19,40 @@ PARTS = "pq pk pv s o m l mask".split()
 WORDS = [*COUNTS, *STRIDES, *(f"at_{part}" for part in PARTS), "scratch", "batch_dims"]
 FIRST = 8
 BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
+PACKED = 64  # more query rows than that in an item repay the packing of keys and values; for fewer, float32 is read in place
 TOGETHER = 4  # keys a step: that many maxima and sums a lane run beside each other
 
 
 def attention_module(kind: Kind, mask: str, attributes: str) -> str:
     """kind: the dtype of q, k, v as a and b, float32 as c. mask: "" or the dtype of the mask."""
     functions = [kernel(kind, mask), block(kind, mask, attributes), softmax(kind, attributes), finish(kind, mask, attributes), turn(kind, kind.a, attributes)]
-    functions += product_functions(kind, (kind.a,), attributes)
+    if kind.tile.vectors == 2:
+        functions.append(softmax(kind, attributes, 1))
+    functions += product_functions(kind, (kind.a,), attributes, ("", "along", "across") if kind.a == "float32" else ("",))
     if mask:
         functions.append(add_mask(kind, mask, attributes))
     return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n" + definitions(["log"], "f32"))
 
 
-def softmax(kind: Kind, attributes: str) -> Function:
-    """One step of the online softmax: scores S [keys, NR] become 2^((S - maximum) * factor); maxima m, sums l and results o [values, NR] so far follow."""
+def softmax(kind: Kind, attributes: str, vectors: int = 0) -> Function:
+    """One step of the online softmax: scores S [keys, NR] become 2^((S - maximum) * factor); maxima m, sums l and results o [values, NR] so far follow.
+
+    vectors: that many of a row's are computed, all by default.
+    """
     t = kind.tile
+    vectors = vectors or t.vectors
     w, nr = t.width, t.nr
     wide, bits = vector("float", w), vector("i1", w)
-    f = Function("softmax", "i64 %keys, float %factor, ptr noalias %s, ptr noalias %m, ptr noalias %l, i64 %values, ptr noalias %o, i1 %more", attributes + " noinline")
+    f = Function(f"softmax_{vectors}", "i64 %keys, float %factor, ptr noalias %s, ptr noalias %m, ptr noalias %l, i64 %values, ptr noalias %o, i1 %more", attributes + " noinline")
     factor, none = f.splat("float", "%factor", w), f.constant("float", MINUS_INFINITY, w)
     whole = f.mul(f.div("%keys", TOGETHER), TOGETHER)
 
     def reduce(each, start, join):
         """each(place, j) of all keys, joined lane by lane: one vector for every NR / w."""
-        cells = [[f.variable(wide, start, 64) for _ in range(t.vectors)] for _ in range(TOGETHER)]
+        cells = [[f.variable(wide, start, 64) for _ in range(vectors)] for _ in range(TOGETHER)]
 
         def step(k, cell):
-            for j in range(t.vectors):
+            for j in range(vectors):
                 value = each(f.at("float", "%s", f.add(f.mul(k, nr), j * w)), j)
                 f.store(wide, join(value, f.load(wide, cell[j], 64)), cell[j], 64)
 
@@ -55,7 +62,7 @@ def softmax(kind: Kind, attributes: str) -> Function:
         with f.loop(whole, "%keys") as k:
             step(k, cells[0])
         joined = []
-        for j in range(t.vectors):
+        for j in range(vectors):
             value = f.load(wide, cells[0][j], 64)
             for cell in cells[1:]:
                 value = join(f.load(wide, cell[j], 64), value)
@@ -177,6 +184,9 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
         size = f.call("float", "llvm.fabs.f32", "float %scale")
         nought = f.op(f"fcmp oeq float {size}, 0.0")  # of hidden scores, -inf * 0 would be NaN
         factor = f.op(f"select i1 {nought}, float {number(1e-37)}, float {f.times('float', 1, size, number(LOG2_E))}")
+    # Where one vector holds all rows, it is the second of the panel: of it alone, products can be computed.
+    half = f.compare("sle", "%rows", w) if t.vectors == 2 else "false"
+    aside = f.op(f"select i1 {half}, i64 {w}, i64 0") if t.vectors == 2 else 0
     panels = f.mul(f.ceil_div("%rows", nr), nr)  # rows, those of a last panel that are none included
     with f.loop(0, panels, w) as i:
         f.store(wide, f.constant("float", MINUS_INFINITY, w), f.at("float", "%at_m", i), 64)
@@ -185,10 +195,16 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     causal = f.compare("ne", "%causal", 0)
     last = f.min("%keys", f.add("%row", "%rows"))
     stop = f.op(f"select i1 {causal}, i64 {last}, i64 %keys")
+    bare = f.both(f.compare("sle", "%rows", PACKED), f.compare("eq", "%csk", 1), f.compare("eq", "%csv", 1))
     with f.loop(0, stop, "%k_rows") as k0:
         keys = f.min("%k_rows", f.sub(stop, k0))
-        pack_left(f, kind.b, f.at(memory, "%k", f.mul(k0, "%rsk")), "%rsk", "%csk", keys, "%width", "%at_pk")  # K [keys, E]
-        pack_left(f, kind.b, f.at(memory, "%v", f.mul(k0, "%rsv")), "%csv", "%rsv", "%value_width", keys, "%at_pv")  # V^T [Ev, keys]
+        k, v = f.at(memory, "%k", f.mul(k0, "%rsk")), f.at(memory, "%v", f.mul(k0, "%rsv"))
+        done_k = done_v = 0  # rows of K and of V^T that are read in place
+        if kind.a == "float32":
+            done_k, done_v = (f.op(f"select i1 {bare}, i64 {covered(f, kind, rows)}, i64 0") for rows in (keys, "%value_width"))
+        rest_k, rest_v = f.sub(keys, done_k), f.sub("%value_width", done_v)
+        pack_left(f, kind.b, f.at(memory, k, f.mul(done_k, "%rsk") if done_k else 0), "%rsk", "%csk", rest_k, "%width", "%at_pk")  # K [keys, E]
+        pack_left(f, kind.b, f.at(memory, v, f.mul(done_v, "%csv") if done_v else 0), "%csv", "%rsv", rest_v, keys, "%at_pv")  # V^T [Ev, keys]
         behind = f.call("i64", "llvm.smax.i64", f"i64 {f.sub(k0, '%row')}", "i64 0")  # the first row that sees one of these keys, where `causal`
         begin = f.op(f"select i1 {causal}, i64 {f.mul(f.div(behind, nr), nr)}, i64 0")
         more = f.compare("ne", k0, 0)
@@ -197,26 +213,42 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
             first = f.sub(f.add("%row", i), k0)  # the last of these keys that the panel's first row sees, where `causal`
             seen = f.op(f"select i1 {causal}, i64 {f.min(keys, f.add(first, here))}, i64 {keys}")
             o, m, l = f.at("float", "%at_o", f.mul(f.div(i, nr), f.mul(tall, nr))), f.at("float", "%at_m", i), f.at("float", "%at_l", i)
+            s = "%at_s"
+            o_, m_, l_, s_ = (f.at("float", place, aside) for place in (o, m, l, s))
             clear = f.op(f"select i1 {causal}, i64 {f.add(first, w)}, i64 {keys}")  # the first key that no row of the panel's first vector sees
+            clear = f.op(f"select i1 {half}, i64 0, i64 {clear}")
             pq = f.at("float", "%at_pq", f.mul(i, "%width"))
             with f.when(f.compare("eq", k0, 0)):
-                pack_query(f, kind, f.at(memory, "%q", f.mul(i, "%rsq")), here, pq, mask)
-            product(f, kind, keys, "%width", "%at_pk", pq, "%at_s", "false", end=seen, bare_rows=clear)  # scores [keys, NR]
+                pack_query(f, kind, f.at(memory, "%q", f.mul(i, "%rsq")), here, f.at("float", pq, aside), mask)
+            if kind.a == "float32":
+                with f.when(bare):
+                    product(f, kind, done_k, "%width", k, pq, "%at_s", "false", lie="along", depth="%rsk", end=seen, bare_rows=clear)
+            scores = f.at("float", "%at_s", f.mul(done_k, nr) if done_k else 0)
+            end, clear_ = (seen, clear) if not done_k else (f.sub(seen, done_k), f.sub(clear, done_k))
+            product(f, kind, rest_k, "%width", "%at_pk", pq, scores, "false", end=end, bare_rows=clear_)  # scores [keys, NR]
             if mask:
                 where = f.at(mask_memory(mask), "%mask", f.add(f.mul(i, "%rsm"), f.mul(k0, "%csm")))
-                f.do(f"call void @add_mask(i64 {here}, i64 {seen}, ptr {where}, i64 %rsm, i64 %csm, float %scale, ptr %at_s, ptr %at_mask)")
+                f.do(f"call void @add_mask(i64 {here}, i64 {seen}, ptr {where}, i64 %rsm, i64 %csm, float %scale, ptr {s_}, ptr %at_mask)")
             with f.when(causal):
-                hide(f, kind, first, seen)
-            f.do(f"call void @softmax(i64 {seen}, float {factor}, ptr %at_s, ptr {m}, ptr {l}, i64 %value_width, ptr {o}, i1 {more})")
+                hide(f, kind, f.sub(first, aside), seen)
+            call = lambda n, *places: f.do("call void @softmax_{}(i64 {}, float {}, ptr {}, ptr {}, ptr {}, i64 %value_width, ptr {}, i1 {})".format(n, seen, factor, *places, more))
+            if t.vectors == 2:
+                f.choose(half, lambda: call(1, s_, m_, l_, o_), lambda: call(2, s, m, l, o))
+            else:
+                call(t.vectors, s, m, l, o)
             its = f.op(f"select i1 {causal}, i64 {f.min('%keys', f.add(f.add('%row', i), here))}, i64 %keys")
             done = f.compare("sge", f.add(k0, "%k_rows"), its)  # all that the panel sees
             target = f.at(memory, "%out", f.mul(i, "%rso"))
             ahead = fetched(f, kind, i, k0, keys, done, target)
-            product(f, kind, "%value_width", seen, "%at_pv", "%at_s", o, more, depth=keys, bare_k=clear, ahead=ahead)  # results [Ev, NR]
+            if kind.a == "float32":
+                with f.when(bare):
+                    product(f, kind, done_v, seen, v, "%at_s", o, more, lie="across", depth="%rsv", bare_k=clear, ahead=ahead)
+            results = f.at("float", o, f.mul(done_v, nr) if done_v else 0)
+            product(f, kind, rest_v, seen, "%at_pv", "%at_s", results, more, depth=keys, bare_k=clear, ahead=ahead)  # results [Ev, NR]
             with f.when(done):
                 sums = f.op(f"select i1 {f.op('icmp eq ptr %stats, null')}, ptr null, ptr {f.at('float', '%stats', i)}")
-                f.do(f"call void @finish(i64 {here}, float {size}, ptr {m}, ptr {l}, ptr {sums}, i64 %apart)")
-                f.do(f"call void @turn(i64 {here}, i64 %value_width, ptr {o}, ptr {l}, ptr {target}, i64 %rso, i64 %cso)")
+                f.do(f"call void @finish(i64 {here}, float {size}, ptr {m_}, ptr {l_}, ptr {sums}, i64 %apart)")
+                f.do(f"call void @turn(i64 {here}, i64 %value_width, ptr {o_}, ptr {l_}, ptr {target}, i64 %rso, i64 %cso)")
     return f
 
 

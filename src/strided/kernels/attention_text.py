@@ -12,6 +12,7 @@ from .gemm_text import SIZES, TYPES, Function, mangled, vector
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside: keeps the rounding error of long ones down
 AHEAD = 16  # rows of the left panel that are fetched before they are used
+TILES = 2  # and tiles, of rows in place
 
 
 def number(value: float) -> str:
@@ -60,8 +61,10 @@ def reduced(f: Function, how: str, lanes: int, value: str) -> str:
 # ---- products -------------------------------------------------------------------------------------------------------
 
 
-def tile(kind: Kind, height: int, attributes: str) -> Function:
+def tile(kind: Kind, height: int, attributes: str, lie: str = "") -> Function:
     """p [height, NR] = a [k, height]^T @ b [k, NR], or that added to p (more). Rows of p are `ld` apart.
+
+    a is packed, or float32 that lies in place: with `lie` "along" it is rows of k numbers, `step` apart, with "across" rows of a number for each of p's.
 
     Of the last `more_k` rows of a and b, behind k others, the first vector of b is left out: it is known to add nothing.
 
@@ -70,7 +73,8 @@ def tile(kind: Kind, height: int, attributes: str) -> Function:
     t = kind.tile
     w, nr = t.width, t.nr
     wide = vector("float", w)
-    f = Function(f"tile_{height}", "i64 %k, i64 %more_k, ptr noalias readonly %a, ptr noalias readonly %b, ptr noalias %p, i64 %ld, i1 %more, ptr %next, i64 %apart", attributes + " noinline")
+    arguments = "i64 %k, i64 %more_k, ptr noalias readonly %a, ptr noalias readonly %b, ptr noalias %p, i64 %ld, i1 %more, ptr %next, i64 %apart"
+    f = Function(f"tile_{lie}_{height}", arguments + (", i64 %step" if lie else ""), attributes + " noinline")
     sums = [[f.variable(wide, None, 64) for _ in range(t.vectors)] for _ in range(height)]
 
     def each(emit):
@@ -78,13 +82,27 @@ def tile(kind: Kind, height: int, attributes: str) -> Function:
             for j in range(t.vectors):
                 emit(sums[r][j], f.at("float", "%p", f.add(f.mul("%ld", r) if r else 0, j * w)))
 
-    def step(k, first=0):
-        row_a = f.at("float", "%a", f.mul(k, height))
-        row_b = f.at("float", "%b", f.mul(k, nr))
-        f.call("void", "llvm.prefetch.p0", f"ptr {f.at('float', row_a, AHEAD * height)}", "i32 0", "i32 3", "i32 1")
+    # Rows in place are reached from few registers: every seventh row's address, and once, three and five times the step, which addressing scales.
+    bases = [f.at("float", "%a", f.mul("%step", r)) for r in range(0, height, 7)] if lie == "along" else []
+    odd = {i: f.mul("%step", i) for i in (1, 3, 5)} if lie == "along" else {}
+
+    def number_of(k, r, ahead):
+        """The place of the number of row r of p in step k + ahead."""
+        if lie != "along":
+            return f.at("float", f.at("float", "%a", f.mul(f.add(k, ahead), "%step" if lie else height)), r)
+        base, within = f.at("float", bases[r // 7], k), r % 7
+        if within:
+            power = within & -within
+            base = f.at("float", base, odd[within // power] if power == 1 else f.op(f"shl i64 {odd[within // power]}, {power.bit_length() - 1}"))
+        return f.at("float", base, ahead) if ahead else base
+
+    def step(k, first=0, ahead=0):
+        row_b = f.at("float", f.at("float", "%b", f.mul(k, nr)), ahead * nr)
+        if lie != "along":
+            f.call("void", "llvm.prefetch.p0", f"ptr {number_of(k, 0, ahead + AHEAD)}", "i32 0", "i32 3", "i32 1")
         b = [f.load(wide, f.at("float", row_b, j * w), 4) for j in range(first, t.vectors)]
         for r in range(height):
-            a = f.splat("float", f.load("float", f.at("float", row_a, r)), w)
+            a = f.splat("float", f.load("float", number_of(k, r, ahead)), w)
             for j in range(first, t.vectors):
                 f.store(wide, f.fma("float", w, a, b[j - first], f.load(wide, sums[r][j], 64), t.fused), sums[r][j], 64)
 
@@ -92,16 +110,25 @@ def tile(kind: Kind, height: int, attributes: str) -> Function:
         f.store(wide, f.plus("float", w, f.load(wide, slot, 64), f.load(wide, place, 4)), slot, 64)
 
     each(lambda slot, place: f.store(wide, "zeroinitializer", slot, 64))
-    even = f.sub("%k", f.op("and i64 %k, 1"))
-    with f.loop(0, even, 2) as k:
-        f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', '%next', f.mul(f.op(f'lshr i64 {k}, 1'), '%apart'))}", "i32 0", "i32 2", "i32 1")
-        step(k)
-        step(f.add(k, 1))
-    with f.when(f.compare("slt", even, "%k")):
-        step(even)
+    unroll = 8 if lie == "along" else 2
+
+    def run(begin, count, first):
+        whole = f.add(begin, f.op(f"and i64 {count}, {-unroll}"))
+        with f.loop(begin, whole, unroll) as k:
+            f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', '%next', f.mul(f.op(f'lshr i64 {k}, 1'), '%apart'))}", "i32 0", "i32 2", "i32 1")
+            if lie == "along":  # sixteen steps share a line of each row: half of the rows of a later tile are fetched in eight
+                later = f.at("float", "%a", f.add(f.mul("%step", TILES * height), k))
+                half = f.mul(f.op(f"and i64 {f.op(f'lshr i64 {k}, 3')}, 1"), height // 2)
+                for r in range(height // 2):
+                    f.call("void", "llvm.prefetch.p0", f"ptr {f.at('float', later, f.mul('%step', f.add(half, r)))}", "i32 0", "i32 3", "i32 1")
+            for ahead in range(unroll):
+                step(k, first, ahead)
+        with f.loop(whole, f.add(begin, count)) as k:
+            step(k, first)
+
+    run(0, "%k", 0)
     if t.vectors > 1:
-        with f.loop("%k", f.add("%k", "%more_k")) as k:
-            step(k, 1)
+        run("%k", "%more_k", 1)
     with f.when("%more"):
         each(add)
     each(lambda slot, place: f.store(wide, f.load(wide, slot, 64), place, 4))
@@ -167,16 +194,35 @@ def pack_right(f: Function, kind: Kind, dtype: str, source, column_step, step, c
         f.do(f"call void @pack_{dtype}(ptr {where}, i64 {column_step}, i64 {step}, i64 {here}, i64 {k}, ptr {f.at('float', target, f.mul(j, k))}, i64 {nr})")
 
 
-def multiply(kind: Kind, attributes: str) -> Function:
-    """The function behind `product`."""
+def in_place(f: Function, kind: Kind, rows, emit: Callable[[int, object, object], None]) -> None:
+    """Like `walk`, for the rows that whole tiles cover (`covered`): what lies in place must not be read behind its end."""
+    done = 0
+    for height in kind.tile.heights:
+        until = f.add(done, f.mul(f.div(f.sub(rows, done), height), height))
+        with f.loop(done, until, height) as i:
+            emit(height, i, str(height))
+        done = until
+
+
+def covered(f: Function, kind: Kind, rows):
+    """How many of `rows` rows whole tiles cover."""
+    done = 0
+    for height in kind.tile.heights:
+        done = f.add(done, f.mul(f.div(f.sub(rows, done), height), height))
+    return done
+
+
+def multiply(kind: Kind, attributes: str, lie: str = "") -> Function:
+    """The function behind `product`. The left operand may lie in place as `tile` says: then %depth is the step between its rows, and only rows that whole
+    tiles cover are computed."""
     names = "i64 %rows, i64 %from, i64 %k, i64 %depth, ptr %left, ptr %right, ptr %target, i64 %ld, i1 %more, i64 %begin, i64 %end, i64 %bare_rows, i64 %bare_k, i64 %reach, ptr %next, i64 %apart"
-    f = Function("multiply", names, attributes + " noinline")
+    f = Function(f"multiply_{lie}", names, attributes + " noinline")
     nr = kind.tile.nr
     largest = lambda a, b: f.call("i64", "llvm.smax.i64", f"i64 {a}", f"i64 {b}")
 
     def emit(height, i, rows):
         wanted = f.both(f.compare("slt", i, "%end"), f.compare("sgt", f.add(i, height), "%begin"))
-        panel, place = f.at("float", "%left", f.mul(i, "%depth")), f.at("float", "%target", f.mul(i, "%ld"))
+        panel, place = f.at("float", "%left", i if lie == "across" else f.mul(i, "%depth")), f.at("float", "%target", f.mul(i, "%ld"))
         next_ = f.at("i8", "%next", f.mul(f.div(i, kind.tile.heights[0]), 64))
         end = f.min("%k", f.add("%reach", f.min(f.add(i, height), "%rows")))
         start = f.min("%from", end)
@@ -188,33 +234,35 @@ def multiply(kind: Kind, attributes: str) -> Function:
             if kind.tile.vectors > 1:
                 both = largest(f.min(f.sub("%bare_k", k0), here), 0)
                 both = f.op(f"select i1 {f.compare('sge', i, '%bare_rows')}, i64 0, i64 {both}")
-            a, b = f.at("float", panel, f.mul(k0, height)), f.at("float", "%right", f.mul(k0, nr))
-            f.do(f"call void @tile_{height}(i64 {both}, i64 {f.sub(here, both)}, ptr {a}, ptr {b}, ptr {place}, i64 %ld, i1 {more}, ptr {next_}, i64 %apart)")
+            along = {"": height, "along": 1, "across": "%depth"}[lie]
+            a, b = f.at("float", panel, f.mul(k0, along)), f.at("float", "%right", f.mul(k0, nr))
+            step = ", i64 %depth" if lie else ""
+            f.do(f"call void @tile_{lie}_{height}(i64 {both}, i64 {f.sub(here, both)}, ptr {a}, ptr {b}, ptr {place}, i64 %ld, i1 {more}, ptr {next_}, i64 %apart{step})")
 
-    walk(f, kind, "%rows", emit)
+    (in_place if lie else walk)(f, kind, "%rows", emit)
     return f
 
 
 EVER = 1 << 61  # more than any size, with room for a sum
 
 
-def product(f: Function, kind: Kind, rows, k, left, right, target, more, *, depth=None, ld=None, from_=0, begin=0, end=EVER, bare_rows=EVER, bare_k=EVER, reach=EVER, ahead=None) -> None:
+def product(f: Function, kind: Kind, rows, k, left, right, target, more, *, lie="", depth=None, ld=None, from_=0, begin=0, end=EVER, bare_rows=EVER, bare_k=EVER, reach=EVER, ahead=None) -> None:
     """target [rows, NR] (+)= left @ right for one panel of the right operand; whole tiles are written, so target has room for one behind its last row.
 
     depth: the length of the rows that `left` was packed with, where the product takes only those from `from_` to k of it. begin, end: only the tiles that
     have some of these rows. bare_rows, bare_k: the first of rows and of k whose columns of the first vector add nothing and are not computed. reach: a tile
     takes only so many k more as the number of its last row + 1. ahead: (a place, bytes between rows there): k / 2 rows are fetched meanwhile, a line of
-    each by every tile.
+    each by every tile. lie: how the left operand lies in place, with `depth` for the step between its rows (see `tile`); rows beyond `covered` are left out.
     """
     next_, apart = (left, 0) if ahead is None else ahead
     sizes = f"i64 {rows}, i64 {from_}, i64 {k}, i64 {depth or k}, ptr {left}, ptr {right}, ptr {target}, i64 {ld or kind.tile.nr}, i1 {more}"
-    f.do(f"call void @multiply({sizes}, i64 {begin}, i64 {end}, i64 {bare_rows}, i64 {bare_k}, i64 {reach}, ptr {next_}, i64 {apart})")
+    f.do(f"call void @multiply_{lie}({sizes}, i64 {begin}, i64 {end}, i64 {bare_rows}, i64 {bare_k}, i64 {reach}, ptr {next_}, i64 {apart})")
 
 
-def product_functions(kind: Kind, dtypes, attributes: str) -> list[Function]:
-    """What `pack_left`, `pack_right` and `product` call, for operands of these dtypes."""
+def product_functions(kind: Kind, dtypes, attributes: str, lies=("",)) -> list[Function]:
+    """What `pack_left`, `pack_right` and `product` call, for operands of these dtypes that lie so."""
     packs = [make for d in dict.fromkeys(dtypes) for make in (pack(kind, d, d, attributes), panels(kind, d, attributes))]
-    return [*packs, multiply(kind, attributes), *(tile(kind, height, attributes) for height in kind.tile.heights)]
+    return [*packs, *(multiply(kind, attributes, lie) for lie in lies), *(tile(kind, height, attributes, lie) for lie in lies for height in kind.tile.heights)]
 
 
 def turn(kind: Kind, result: str, attributes: str) -> Function:

@@ -119,7 +119,7 @@ def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
 
 _PLANS = PlanCache()
 _CHECKED = PlanCache()  # kinds of operands that passed the checks
-FEW, MANY = 13, 64  # up to so few query rows, reading so many keys in place is quicker than packing them
+FEW, MANY = 12, 64  # up to so few query rows, reading so many keys in place is quicker than packing them
 SHARED = 32  # query rows that meet the same keys at once, the heads that share them included
 SMALL = 4096  # scores a matrix up to which a recorded call of fewer than four dimensions is written out in operators, as PyTorch does with all of them
 
