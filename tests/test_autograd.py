@@ -510,12 +510,12 @@ def test_anomaly_mode_finds_nan():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_runs_backward_though_a_thread_of_its_parent_held_the_lock():
-    from strided.autograd import engine
+    from strided.autograd import delivery
 
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with engine._ADDING:
+        with delivery._ADDING:
             held.set()
             done.wait()
 

@@ -6,22 +6,19 @@ made last goes first. Which operators a gradient is made of is the nodes' busine
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
-from sys import getrefcount
-from threading import RLock
 
 from strided.autograd import anomaly
+from strided.autograd.delivery import accumulate, after, alone, before, conform, counted, deliver, leaf_hooks
 from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
 from strided.autograd.modes import STATE
-from strided.autograd.saved import type_name
-from strided.dispatch import CONTEXT, HOOKS, PlanCache, run
+from strided.dispatch import HOOKS, PlanCache, launch_tensor
 from strided.kernels.expr import param
 from strided.kernels.map import build_map
 from strided.layout import Layout
-from strided.tensor import Spec, Tensor, empty, wrap
+from strided.tensor import Spec, Tensor, empty
 
 # For those who watch training. BEFORE: called with the tensors of each pass that accumulates; what it returns, unless None, is called when the pass is over.
 # LOOKS: called with (node, gradients it was given, gradients it gave) after each node, while what the node saved is still there.
@@ -42,20 +39,85 @@ def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=
             raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn")
         roots.append((edge[0], edge[1], grad))
     this = _Run(roots, retain_graph)
+    nodes = None
     if inputs is not None:
         this.restrict([_input_edge(x, accumulate) for x in inputs], accumulate)
-    state, context = STATE, CONTEXT
-    before = state.grad_enabled, state.run, context.phase
+    elif len(roots) == 1 and not (create_graph or LOOKS or anomaly.enabled):
+        nodes = _chain(roots[0][0])
+    state = STATE
+    previous = state.grad_enabled, state.run, state.phase
     over = [hook(tensors) for hook in BEFORE] if BEFORE and accumulate else ()
-    state.grad_enabled, state.run, context.phase = create_graph, this, "backward"
+    state.grad_enabled, state.run, state.phase = create_graph, this, "backward"
     try:
-        this.loop(roots)
+        if nodes is None:
+            this.loop(roots)
+        else:
+            run_chain(nodes, roots.pop()[2], retain_graph)
     finally:
-        state.grad_enabled, state.run, context.phase = before
+        state.grad_enabled, state.run, state.phase = previous
         for done in over:
             if done is not None:
                 done()
     return None if inputs is None else this.results()
+
+
+def _chain(node: Node) -> list[Node] | None:
+    """The nodes from `node` on where each has one output and leads to one other at most, no leaf is reached twice and no hook sees anything; else None."""
+    nodes, leaves = [], set()
+    following: Node | None = node
+    while following is not None:
+        node = following
+        if node.hooks is not None or type(node) is AccumulateGrad or type(node.specs) is tuple:
+            return None
+        nodes.append(node)
+        following = None
+        for edge in node.edges:
+            if edge is None:
+                continue
+            if len(edge) == 3:
+                target, _, leaf = edge
+                if target.hooks is not None or leaf._hooks or leaf._post_hooks or target in leaves:
+                    return None
+                leaves.add(target)
+            elif following is None:
+                following = edge[0]
+            else:
+                return None
+    return nodes
+
+
+def run_chain(nodes: list[Node], grad, retain_graph: bool) -> None:
+    """`_Run.loop` for what `_chain` gives: nothing has to wait for anything."""
+    for node in nodes:
+        edges = node.edges
+        if grad is None and node.skips_undefined:
+            results = (None,) * len(edges)
+        else:
+            node.needs = (edges[0] is not None, edges[1] is not None) if len(edges) == 2 else tuple([edge is not None for edge in edges])
+            results = node.apply(grad)
+            if type(results) is not tuple or len(results) != len(edges):
+                results = counted(node, results)
+        if not retain_graph:
+            node.release()
+        following = leaves = None
+        for edge, grad in zip(edges, results):
+            if edge is None or grad is None:
+                continue
+            if len(edge) == 2:
+                if grad.spec is not edge[0].specs:
+                    grad = conform(grad, edge[0].specs, node, edge)
+                following = grad
+            else:
+                if grad.spec is not edge[2].spec:
+                    grad = conform(grad, edge[2].spec, node, edge)
+                if leaves is None:
+                    leaves = [(edge[0], edge[2], [grad])]
+                else:
+                    leaves.append((edge[0], edge[2], [grad]))
+        results = grad = None  # a gradient that nobody else holds may become .grad without a copy
+        if leaves is not None:
+            deliver(leaves)
+        grad = following
 
 
 def _input_edge(x, accumulate: bool):
@@ -72,12 +134,13 @@ def _input_edge(x, accumulate: bool):
 class _Run:
     """One pass over a graph: the gradients on their way, and which nodes matter."""
 
-    __slots__ = ("retain_graph", "buffers", "uses", "needed", "captures", "terminal", "wanted", "__weakref__")
+    __slots__ = ("retain_graph", "buffers", "roots", "uses", "needed", "captures", "terminal", "wanted", "__weakref__")
 
     def __init__(self, roots, retain_graph: bool):
         self.retain_graph = retain_graph
         self.buffers: dict[Node, list] = {}  # node -> gradient of each output, None where none has arrived
-        self.uses = _count_uses(roots)  # node -> uses of its outputs that have not delivered yet
+        self.roots = [root[0] for root in roots]
+        self.uses: dict[Node, int] | None = None  # node -> uses of its outputs that have not delivered yet; counted when asked for
         self.needed: set[Node] | None = None  # nodes on a path to a wanted input; None: all
         self.captures: dict[Node, dict[int, object]] | None = None  # node -> {output number: its total gradient}
         self.terminal: set[Node] | None = None  # captured nodes that need not run themselves
@@ -90,18 +153,34 @@ class _Run:
             if not (accumulate and type(node) is AccumulateGrad):
                 self.captures.setdefault(node, {})[number] = None
         self.needed = {edge[0] for edge in wanted}
-        for node in sorted(self.uses, key=lambda node: node.seq):  # a node is made after the nodes its inputs came from
+        for node in sorted(self.count(), key=lambda node: node.seq):  # a node is made after the nodes its inputs came from
             if any(edge is not None and edge[0] in self.needed for edge in node.edges):
                 self.needed.add(node)
             elif node in self.captures:
                 self.terminal.add(node)
+
+    def count(self) -> dict[Node, int]:
+        """How often the outputs of each reachable node are used by the others: a node is ready when as many gradients (or None) have come."""
+        if self.uses is None:
+            uses = self.uses = dict.fromkeys(self.roots, 0)
+            stack = list(uses)
+            while stack:
+                for edge in stack.pop().edges:
+                    if edge is not None:
+                        node = edge[0]
+                        if node in uses:
+                            uses[node] += 1
+                        else:
+                            uses[node] = 1
+                            stack.append(node)
+        return self.uses
 
     def results(self) -> list:
         return [self.captures.get(edge[0], {}).get(edge[1]) for edge in self.wanted]
 
     def visits(self, node: Node) -> bool:
         """Whether this pass comes to the node."""
-        return node in self.uses and (self.needed is None or node in self.needed)
+        return node in self.count() and (self.needed is None or node in self.needed)
 
     def put(self, node: Node, number: int, grad) -> None:
         """Adds a gradient to what has arrived for an output of a node."""
@@ -116,7 +195,7 @@ class _Run:
             slots[number] = grad
             return
         slots[number] = None
-        if STATE.grad_enabled or not (held[0].spec.layout.is_dense and held[0].mem.owner is None and _alone(held)):
+        if STATE.grad_enabled or not (held[0].spec.layout.is_dense and held[0].mem.owner is None and alone(held)):
             slots[number] = held[0] + grad
         else:  # nobody else can see it
             slots[number] = held[0].add_(grad)
@@ -130,12 +209,12 @@ class _Run:
         if held[0] is None:
             return None
         slots[number] = None
-        alone = held[0].spec.layout.is_dense and held[0].mem.owner is None and _alone(held)
+        unseen = held[0].spec.layout.is_dense and held[0].mem.owner is None and alone(held)
         slots[number] = held[0]
-        return held[0] if alone else None
+        return held[0] if unseen else None
 
     def loop(self, roots) -> None:
-        uses, needed, buffers, captures, retain_graph = self.uses, self.needed, self.buffers, self.captures, self.retain_graph
+        uses, needed, buffers, captures, retain_graph = self.count(), self.needed, self.buffers, self.captures, self.retain_graph
         plain = not LOOKS
         heap: list[tuple[int, Node]] = []  # ready nodes, the one made last first
         ready = None  # one more of them: while it is the only one, as in a chain, the heap is not needed
@@ -157,7 +236,7 @@ class _Run:
             ready = None
             grads = buffers.pop(node)
             if node.hooks is not None:
-                grads = _before(node, grads)
+                grads = before(node, grads)
             if captures is not None and node in captures:
                 self.capture(node, grads)
                 if node in self.terminal:
@@ -176,7 +255,7 @@ class _Run:
             if grad is not None and len(grads) == 1 and node.hooks is None and plain and not anomaly.enabled:  # `apply`, inline for the usual case
                 results = node.apply(grad)
                 if type(results) is not tuple or len(results) != len(edges):
-                    results = _counted(node, results)
+                    results = counted(node, results)
                 if not retain_graph:
                     node.release()
             else:
@@ -222,7 +301,7 @@ class _Run:
                         heappush(heap, (-target.seq, target))
             results = grad = None  # a gradient that only the buffers hold may become .grad without a copy
             if leaves is not None:
-                _deliver(leaves)
+                deliver(leaves)
 
     def apply(self, node: Node, grads: list) -> tuple:
         """The node's gradients for its inputs, one an edge."""
@@ -237,9 +316,9 @@ class _Run:
                     anomaly.explain(node)
                 raise
             if type(results) is not tuple or len(results) != len(edges):
-                results = _counted(node, results)
+                results = counted(node, results)
             if node.hooks is not None and node.hooks.post:
-                results = _after(node, results, grads)
+                results = after(node, results, grads)
             if anomaly.enabled and anomaly.check_nan:
                 anomaly.check(node, results)
             for look in LOOKS:
@@ -251,211 +330,9 @@ class _Run:
     def capture(self, node: Node, grads) -> None:
         numbers = self.captures[node]
         if type(node) is AccumulateGrad:
-            grads = [_leaf_hooks(node.variable, grads[0])]
+            grads = [leaf_hooks(node.variable, grads[0])]
         for number in numbers:
             numbers[number] = grads[number]
-
-
-def _count_uses(roots) -> dict[Node, int]:
-    """How often the outputs of each reachable node are used by the others: a node is ready when as many gradients (or None) have come."""
-    uses = {root[0]: 0 for root in roots}
-    stack = list(uses)
-    while stack:
-        for edge in stack.pop().edges:
-            if edge is not None:
-                node = edge[0]
-                if node in uses:
-                    uses[node] += 1
-                else:
-                    uses[node] = 1
-                    stack.append(node)
-    return uses
-
-
-# ---- gradients that do not fit ------------------------------------------------------------------
-
-
-def conform(grad, spec, node: Node, edge: tuple):
-    """The gradient in the shape, dtype and device of what it is a gradient of: summed over broadcast dimensions, cast; else an error."""
-    own = grad.spec
-    if own.shape != spec.shape:
-        if not _expandable(spec.shape, own.shape):
-            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {_index(node, edge)} - got {list(own.shape)} but expected shape compatible with {list(spec.shape)}")
-        grad = grad.sum_to_size(spec.shape)
-    if own.dtype is not spec.dtype:
-        if own.dtype.is_complex and not spec.dtype.is_complex:
-            grad = grad.real
-        if grad.spec.dtype is not spec.dtype:
-            grad = grad.to(spec.dtype)
-    if own.device != spec.device:
-        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {_index(node, edge)} - expected device {spec.device} but got {own.device}")
-    return grad
-
-
-def _index(node: Node, edge: tuple) -> int:
-    return next(number for number, other in enumerate(node.edges) if other is edge)
-
-
-def _expandable(shape, target) -> bool:
-    offset = len(target) - len(shape)
-    return offset >= 0 and all(size == 1 or size == target[offset + dim] for dim, size in enumerate(shape))
-
-
-def _counted(node: Node, results) -> tuple:
-    """What a node returned as a tuple of one gradient an edge. Too few or too many are an error, except that trailing None may be too many."""
-    if type(results) is not tuple:
-        results = tuple(results) if type(results) is list else (results,)
-    expected = len(node.edges)
-    if len(results) < expected or any(grad is not None for grad in results[expected:]):
-        raise RuntimeError(f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)})")
-    return results[:expected]
-
-
-# ---- leaves -------------------------------------------------------------------------------------
-
-_ADDING = RLock()  # backward passes in several threads may meet at a leaf
-
-
-def _renew_lock() -> None:
-    """In a forked child: the thread that may have held the lock is not there to release it."""
-    global _ADDING
-    _ADDING = RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
-
-
-def accumulate(node: AccumulateGrad, grads: list) -> None:
-    """Adds to the leaf's .grad: in place where grad mode is off; a first gradient nobody else holds is taken as it is."""
-    leaf = node.reference()
-    if leaf._hooks:
-        grads[0] = _leaf_hooks(leaf, grads[0])
-    if not leaf._tracked:  # requires_grad was switched off since
-        return
-    given = (grads[0],) if node.hooks is not None and node.hooks.post else None
-    if grads[0] is not None:
-        _ADDING.acquire()
-        try:
-            if leaf._grad is None:
-                leaf._grad = _first(leaf.spec, grads)
-            elif STATE.grad_enabled:
-                leaf._grad = leaf._grad + grads[0]
-            else:
-                leaf._grad.add_(grads[0])
-        finally:
-            _ADDING.release()
-        if leaf._post_hooks:
-            for hook in list(leaf._post_hooks.values()):
-                result = hook(leaf)
-                if result is not None:
-                    raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-    if given is not None:
-        for hook in list(node.hooks.post.values()):
-            hook((), given)
-
-
-def _deliver(leaves: list) -> None:
-    """`accumulate` for leaves without hooks, (accumulator, leaf, [gradient]) each; quick where a first gradient is taken as it is."""
-    alone, recording = _ALONE, STATE.grad_enabled
-    for node, leaf, grads in leaves:
-        if not recording and leaf._grad is None and leaf._tracked and grads[0].spec is leaf.spec and leaf.spec.layout.is_dense:
-            if getrefcount(grads[0]) <= alone[0] and getrefcount(grads[0].mem) <= alone[1] and grads[0]._base is None and not grads[0]._tracked:
-                with _ADDING:
-                    if leaf._grad is None:
-                        leaf._grad = grads[0]
-                        continue
-        accumulate(node, grads)
-
-
-def _first(spec, grads: list):
-    """A leaf's first gradient, in the leaf's own layout (contiguous where that is not dense). `grads` holds the only reference."""
-    like_leaf = grads[0].spec is spec if spec.layout.is_dense else grads[0].spec.is_contiguous
-    if like_leaf and not STATE.grad_enabled and _alone(grads):
-        grad = grads[0]
-        return grad if grad._base is None and not grad._tracked else wrap(grad.spec, grad.mem, grad.ptr)
-    if like_leaf:
-        return grads[0].clone()
-    fresh = empty(spec.shape, grads[0].spec.dtype, spec.device, strides=spec.strides if spec.layout.is_dense else None)
-    return fresh.copy_(grads[0])
-
-
-def _references(held: list) -> tuple[int, int, int]:
-    return getrefcount(held[0]), getrefcount(held[0].mem), getrefcount(held[0]._base)
-
-
-class _Probe:
-    pass
-
-
-def _calibrate() -> tuple[int, int, int]:
-    """What `_references` counts for an object only the list holds: Python versions differ in what they count themselves."""
-    probe = [_Probe()]
-    probe[0].mem, probe[0]._base = _Probe(), _Probe()
-    return _references(probe)
-
-
-_ALONE = _calibrate()
-
-
-def _alone(held: list) -> bool:
-    """True if nobody but this list holds the tensor, and nobody but the tensor its storage: then it may be taken over."""
-    tensor, storage, base = _references(held)
-    if held[0]._base is not None:  # a view, as a transposed product is: its base holds the storage too, and must be the view's alone
-        storage -= 1
-        if base > _ALONE[2]:
-            return False
-    return tensor <= _ALONE[0] and storage <= _ALONE[1]
-
-
-# ---- hooks --------------------------------------------------------------------------------------
-
-
-def _leaf_hooks(leaf: Tensor, grad):
-    if grad is not None and leaf._hooks:
-        for hook in list(leaf._hooks.values()):
-            grad = _hooked(hook, grad)
-    return grad
-
-
-def _hooked(hook, grad):
-    result = hook(grad)
-    if result is None:
-        return grad
-    if not isinstance(result, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-    if result.spec.dtype is not grad.spec.dtype:
-        was, got = (type_name(t.spec.dtype) for t in (grad, result))
-        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was {was} got {got})")
-    if result.spec.shape != grad.spec.shape:
-        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
-    return result
-
-
-def _before(node: Node, grads: list) -> list:
-    """Hooks on the node's outputs (in the order in which they were registered), retained gradients, then the node's own prehooks."""
-    hooks = node.hooks
-    for number, table in hooks.tensors.items():
-        for hook in list(table.values()):
-            if grads[number] is not None:
-                grads[number] = _hooked(hook, grads[number])
-    for number, reference in hooks.retain.items():
-        tensor, grad = reference(), grads[number]
-        if tensor is not None and grad is not None:
-            tensor._grad = grad.clone() if tensor._grad is None else tensor._grad + grad
-    for hook in list(hooks.pre.values()):
-        changed = hook(tuple(grads))
-        if changed is not None:
-            grads = list(changed) if isinstance(changed, (tuple, list)) else [changed]
-    return grads
-
-
-def _after(node: Node, results: tuple, grads: list) -> tuple:
-    for hook in list(node.hooks.post.values()):
-        changed = hook(results, tuple(grads))
-        if changed is not None:
-            results = changed if isinstance(changed, tuple) else (changed,)
-    return results
 
 
 # ---- the public calls ---------------------------------------------------------------------------
@@ -514,7 +391,14 @@ def _one(spec: Spec) -> Tensor:
     if found is None:
         target = spec.with_layout(Layout.contiguous(spec.shape))
         found = _one_plans.put(spec, (build_map(param(0), [(target.dtype, target.layout)], [("param", "f64")], result_bytes=target.nbytes), target))
-    return run(found[0], found[1], 1.0)
+    return launch_tensor(found[0], found[1], 1.0)
+
+
+def backward_of(tensor: Tensor, retain_graph: bool, create_graph: bool) -> None:
+    """`backward` of one tensor from the gradient 1, without anything that needs to be checked."""
+    spec = tensor.spec
+    plain = tensor._tracked and spec.numel == 1 and spec.dtype.is_floating_point
+    run_backward((tensor,), (_one(spec),) if plain else make_grads((tensor,), (None,)), retain_graph, create_graph)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None) -> None:

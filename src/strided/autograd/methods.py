@@ -14,7 +14,6 @@ from strided.autograd.graph import Handle, hooks_of
 from strided.autograd.modes import STATE
 from strided.tensor import Tensor, wrap, wrap_storage
 
-_NO_GRADS = (None,)
 _CPP_NAMES = {
     "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
     "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "int64": "long int",
@@ -24,7 +23,7 @@ _CPP_NAMES = {
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
     """Accumulates the gradients of this tensor with respect to the graph's leaves into their `.grad`; see `torch.autograd.backward`."""
     if gradient is inputs is None:  # nothing to check: straight to the engine
-        engine.run_backward((self,), engine.make_grads((self,), _NO_GRADS), create_graph if retain_graph is None else retain_graph, create_graph)
+        engine.backward_of(self, create_graph if retain_graph is None else retain_graph, create_graph)
     else:
         engine.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
