@@ -431,3 +431,30 @@ def test_a_function_of_the_library_that_is_replaced_is_noticed(owner, name, othe
         assert torch.equal(run(x), chain(x)) and not torch.equal(run(x), expected)
         monkeypatch.undo()
         assert torch.equal(run(x), expected) and run.programs == 2
+
+
+def test_hooks_that_a_call_registers_on_what_it_is_given():
+    def hooking(x):
+        x.register_hook(lambda g: g * 2)
+        return x * 3
+
+    run = torch.compile(hooking)
+    for _ in range(3):
+        for history in (False, True):
+            leaf = torch.ones(4, requires_grad=True)
+            run(leaf * 1 if history else leaf).sum().backward()
+            assert leaf.grad.tolist() == [6.0] * 4
+    assert run.reasons
+
+
+def test_results_that_ask_for_gradients_of_their_own():
+    def fresh(x):
+        return (x * 2).detach().requires_grad_()
+
+    run = torch.compile(fresh)
+    for _ in range(4):
+        x = torch.ones(3, requires_grad=True)
+        out = run(x)
+        assert out.is_leaf and out.requires_grad and out.grad_fn is None
+        out.sum().backward()
+        assert x.grad is None and out.grad.tolist() == [1.0] * 3

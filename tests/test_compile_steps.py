@@ -142,6 +142,53 @@ def _tensor(ours):
     ours.param_groups[0]["lr"] = torch.tensor(0.03)
 
 
+def test_gradients_that_stay_where_they_are():
+    """Gradients are accumulated over calls, zeroed in place, used by a step that is compiled alone: they are external tensors then."""
+    (net, ours), (other, its) = setting(O.Adam, lr=0.01), setting(O.Adam, lr=0.01)
+
+    def gradients(net, optimizer):
+        def run(x, y):
+            optimizer.zero_grad(set_to_none=False)
+            for half in range(2):
+                (F.cross_entropy(net(x[half::2]), y[half::2]) / 2).backward()
+
+        return run
+
+    run, step, eager = torch.compile(gradients(net, ours)), torch.compile(ours.step), gradients(other, its)
+    for number, (x, y) in enumerate(batches(8)):
+        held = net[0].weight.grad
+        was = held is not None and held._version
+        run(x, y), eager(x, y)
+        if number:
+            assert net[0].weight.grad.data_ptr() == held.data_ptr() and held._version == was + 3 and torch.equal(held, net[0].weight.grad)
+        same(net, other)
+        step(), its.step()
+        identical(net, ours, other, its)
+    assert run.programs == 2 and step.programs == 1 and not run.reasons and not step.reasons
+
+
+def test_gradients_that_a_step_adds_to_are_one_program():
+    (net, optimizer), (other, its) = setting(), setting()
+    run, eager = torch.compile(step_of(net, optimizer, zero=False)), step_of(other, its, zero=False)
+    for number, (x, y) in enumerate(batches(9)):
+        run(x, y), eager(x, y)
+        same(net, other)
+        if number % 3 == 2:
+            optimizer.zero_grad(), its.zero_grad()
+    assert run.programs == 2 and not run.reasons
+
+
+def test_a_gradient_that_comes_later_is_dropped_as_well():
+    (net, optimizer), (other, its) = setting(), setting()
+    net[2].bias.requires_grad_(False), other[2].bias.requires_grad_(False)
+    run, eager = torch.compile(step_of(net, optimizer)), step_of(other, its)
+    for number, (x, y) in enumerate(batches(7)):
+        if number > 3:
+            net[2].bias.grad, other[2].bias.grad = torch.ones(5), torch.ones(5)
+        run(x, y), eager(x, y)
+        same(net, other)
+
+
 @pytest.mark.parametrize("change, kinds", [(_decay, 2), (_count, 2), (_load, 2), (_rate, 1), (_tensor, 1)])
 def test_what_changes_between_steps(change, kinds):
     """Numbers are taken anew; another formula, or parameters that are no longer counted together, are another kind of call."""

@@ -60,8 +60,9 @@ class _Text:
         if program.rest is not None:
             self.do(f"replay({self.name(program.rest)}, bases)")
 
-    def wrap(self, name: str, spec, storage: str, offset: int) -> None:
-        address = f"{storage}.data" + (f" + {offset}" if offset else "")
+    def wrap(self, name: str, spec, storage: str, offset: int, start: str = "") -> None:
+        """A fresh tensor in a storage, `offset` bytes behind its start, or behind `start`."""
+        address = (start or f"{storage}.data") + (f" + {offset}" if offset else "")
         self.do(f"{name} = new(Tensor)")
         self.do(f"{name}.spec = {self.name(spec)}; {name}.mem = {storage}; {name}.ptr = {address}")
 
@@ -82,6 +83,9 @@ def forward(entry: Entry):
     if names:
         text.do(f"[{', '.join(names)}] = leaves")
     names += [text.name(t) for t in entry.snapshot.tensors]
+    for k, (place, _) in enumerate(entry.given):
+        text.do(f"e{k} = {names[place]}._grad")
+    names += [f"e{k}" for k in range(len(entry.given))]
     storages = {name: f"m{k}" for k, name in enumerate(entry.result_blocks)}
     otherwise = "return again[0](*again[1], **again[2])"  # the original call
     if entry.written:  # what it writes may be what it reads under another name: asked anew where a tensor has moved
@@ -91,8 +95,8 @@ def forward(entry: Entry):
         text.do(f"    if {text.name(share_memory)}([{', '.join(names)}], {text.name(entry.spans)}):")
         text.do(f"        {otherwise}")
         text.do(f"    {apart}[0] = places")
-    for place, had, _ in entry.made:
-        if had:  # it was dropped in the recorded call: its memory serves the next one
+    for place, _ in entry.made:
+        if entry.had[place]:  # it was dropped in the recorded call: its memory serves the next one
             text.do(f"{names[place]}._grad = None")
     for name, storage in storages.items():
         text.do(f"{storage} = new_storage({entry.sizes[name]})")
@@ -101,9 +105,13 @@ def forward(entry: Entry):
     text.run(program, dict(enumerate(bases, FIRST_TENSOR)), otherwise, ", *numbers" if entry.updates else "")
     for place, raised in entry.written:
         text.do(f"{names[place]}.mem.version += {raised}")
-    for place, _, o in entry.made:
+    for place, o in entry.made:
         if o is not None:
-            text.wrap("grad", o.spec, storages[o.region], o.offset)
+            if o.region[0] == "tensor":
+                given = names[o.region[1]]
+                text.wrap("grad", o.spec, f"{given}.mem", o.offset, f"{given}.ptr")
+            else:
+                text.wrap("grad", o.spec, storages[o.region], o.offset)
         text.do(f"{names[place]}._grad = {'None' if o is None else 'grad'}")
     for k, o in enumerate(entry.fresh):
         text.wrap(f"o{k}", o.spec, storages[o.region], o.offset)
@@ -178,7 +186,7 @@ def backward(entry: Entry):
             storage = "[4]" if entry.fresh[number].tracked else "[0].mem"  # see saved.py: results are kept without themselves
             text.do(f"if (entry := saves[{place}]){storage}.version != entry[1]:")
             text.do("    return None")
-    count = len(entry.snapshot.tensors) + entry.leaves
+    count = entry.count
     text.do("external, results, kept = node.external, node.results, node.kept")
     bases = [f"external[{k}].ptr" for k in range(count)] + [f"results[{k}].data" for k in range(len(entry.result_blocks))] + ["kept.data"]
     bases += [f"{g}.ptr" for g in grads]

@@ -29,7 +29,7 @@ from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
-from .results import Built, Output, Place, add_blocks, copied, hooked, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of
+from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of
 from .updates import ask
 
 CHANGES = "it changes the state of a module or a variable"
@@ -81,7 +81,7 @@ class Compiled:
         if key is None or key in self.eager:
             return self.function(*args, **kwargs)
         for entry in self.entries.get(key, ()):
-            if entry.snapshot.holds() and (entry.grads is None or entry.grads == [t._grad is None for t in leaves]) and (not entry.made or entry.may_leave(leaves)):
+            if entry.snapshot.holds() and (entry.grads is None or entry.grads == [t._grad is None for t in leaves]) and (not entry.steps_too or entry.may_step(leaves)):
                 numbers = ask(entry.updates, entry.rules) if entry.updates else ()
                 if numbers is not None:
                     return entry.call(self.function, args, kwargs, leaves, numbers)
@@ -190,10 +190,22 @@ class Entry:
         self.settled = False
         self.waiting: Any = None  # weak reference to the node whose backward pass is to be recorded
         self.attempts = 0
-        self.made: list[tuple] = []  # (place, whether it had a gradient before, Output or None) of the external tensors whose .grad the call sets
+        self.steps_too = False  # it sets gradients or runs an optimiser's update
+        self.made: list[tuple] = []  # (place, Output or None) of the external tensors whose .grad the call sets
+        self.had: list[bool] = []  # which of the external tensors have a gradient before the call
+        self.given: list[tuple] = []  # (place, spec) of those gradients that the call reads or writes: they are external tensors, too, behind the others
         self.updates: list = []  # of optimisers, which are asked for the numbers of a replay, and the rules that take those
         self.rules: list[tuple] = []
         self.spent = False  # the results' graph was used up inside
+
+    @property
+    def count(self) -> int:
+        """How many external tensors there are."""
+        return self.leaves + len(self.snapshot.tensors) + len(self.given)
+
+    def external(self, leaves) -> list:
+        tensors = [*leaves, *self.snapshot.tensors]
+        return tensors + [tensors[place]._grad for place, _ in self.given]
 
     @property
     def ready(self) -> bool:
@@ -205,7 +217,8 @@ class Entry:
         """(the call's result, why it cannot be replayed or None). The call itself runs eagerly."""
         self.attempts += 1
         external = [*leaves, *self.snapshot.tensors]
-        before = [(t.mem, t.mem.version, t._grad, t._node) for t in external]
+        gradients = [(place, t._grad, t._grad.mem.version) for place, t in enumerate(external) if t._grad is not None]
+        before = [(t.mem, t.mem.version, t._grad, t._node, hooks_on(t)) for t in external]
         if self.snapshot.reads_grad:
             self.grads = [t._grad is None for t in leaves]
         key = call_key(args, kwargs)[0]
@@ -219,9 +232,11 @@ class Entry:
         if reason is None and not self.snapshot.holds():
             reason = CHANGES
         reason = reason or watched.reason
-        if reason is None and any(t.mem is not mem or t._node is not node for t, (mem, _, _, node) in zip(external, before)):
+        if reason is None and any(t.mem is not mem or t._node is not node for t, (mem, _, _, node, _) in zip(external, before)):
             reason = "it changes the history or the memory of a tensor from outside"
-        given = [place for place, (t, (_, _, grad, _)) in enumerate(zip(external, before)) if t._grad is not grad]
+        if reason is None and any(hooks_on(t) != hooks for t, (*_, hooks) in zip(external, before)):
+            reason = "it registers a hook on a tensor, or wants its gradient kept"
+        given = [place for place, (t, (_, _, grad, *_)) in enumerate(zip(external, before)) if t._grad is not grad]
         if reason is None and any(external[place]._hooks or external[place]._post_hooks for place in given):
             reason = "hooks run in its backward pass"
         if reason is None:
@@ -237,18 +252,31 @@ class Entry:
         self.spent = bool(given) and any(t._tracked for t in found)
         if self.spent and not spent(found, external):
             return result, "it sets gradients and returns a result that is still to be differentiated"
-        self.written = [(place, t.mem.version - version) for place, (t, (_, version, *_)) in enumerate(zip(external, before)) if t.mem.version != version]
-        self.spans = [t.spec.layout.span * t.spec.itemsize if t.spec.is_plain else 0 for t in external]  # bytes
-        memory = Memory()
+        versions = [version for _, version, *_ in before]
+        self.steps_too = bool(given or watched.updates or watched.plain)
+        self.had = [grad is not None for _, _, grad, *_ in before]
         try:
-            self.add_external(memory, external)
-            self.sizes = add_blocks(memory, recording.blocks, 0)
-            self.steps = resolve(recording.steps, memory)
-            outputs: list[Output] = []
-            self.shape = self.describe(result, external, memory, outputs, [])
-            self.made = [(place, before[place][2] is not None, self.gradient(external[place]._grad, memory, outputs)) for place in given]
+            tensors, number = external, len(external)
+            for once in (True, False):  # with all gradients that there were, then with those that are used
+                external = [*tensors, *[grad for _, grad, _ in gradients]]
+                memory = Memory()
+                self.add_external(memory, external)
+                self.sizes = add_blocks(memory, recording.blocks, 0)
+                self.steps = resolve(recording.steps, memory)
+                outputs: list[Output] = []
+                self.shape = self.describe(result, external, memory, outputs, [])
+                self.made = [(place, self.gradient(external[place]._grad, memory, outputs)) for place in given]
+                if once:
+                    regions = {name for step in self.steps for name in names(step)} | {o.region for o in (*outputs, *[o for _, o in self.made if o is not None])}
+                    gradients = [one for k, one in enumerate(gradients, number) if ("tensor", k) in regions]
         except Unknown as error:
             return result, str(error)
+        if any(grad._tracked or grad._base is not None for _, grad, _ in gradients):
+            return result, "it uses a gradient that has a graph or is a view"
+        self.given = [(place, grad.spec) for place, grad, _ in gradients]
+        versions += [version for *_, version in gradients]
+        self.written = [(place, t.mem.version - version) for place, (t, version) in enumerate(zip(external, versions)) if t.mem.version != version]
+        self.spans = [t.spec.layout.span * t.spec.itemsize if t.spec.is_plain else 0 for t in external]  # bytes
         self.recipes = recording.recipes
         self.updates, self.rules = watched.updates, watched.rules
         self.numbers = len(watched.numbers)
@@ -306,6 +334,8 @@ class Entry:
         place = memory.find(t.ptr)
         if t.spec.is_meta or place is None or place[0][0] != "block":
             raise Unknown("it returns a view of a tensor from outside, or one without data")
+        if t._tracked and t._node is None:
+            raise Unknown("it returns a new tensor that asks for a gradient of its own")
         return Output(place[0], place[1], t.spec, t._tracked, t._inference)
 
     @staticmethod
@@ -314,14 +344,20 @@ class Entry:
         if grad is None:
             return None
         place = None if grad.spec.is_meta else memory.find(grad.ptr)
+        if place is not None and place[0][0] == "tensor" and not grad._tracked and grad._base is None:  # detached and zeroed
+            return Output(place[0], place[1], grad.spec, False)
         if place is None or place[0][0] != "block" or grad._tracked or grad._base is not None or not grad.spec.numel or any(o.region == place[0] for o in outputs):
             raise Unknown("it leaves a gradient that is a view, has a graph or is returned as well")
         return Output(place[0], place[1], grad.spec, False)
 
-    def may_leave(self, leaves) -> bool:
-        """Whether gradients may be set as the recorded call set them: what had one has one, and no hook wants to see it."""
-        external = [*leaves, *self.snapshot.tensors]
-        return not BEFORE and all((t._grad is not None) is had and not t._hooks and not t._post_hooks for t, had in ((external[place], had) for place, had, _ in self.made))
+    def may_step(self, leaves) -> bool:
+        """Whether gradients may be used and set as the recorded call did: what had one has one, and no hook wants to see it."""
+        tensors = [*leaves, *self.snapshot.tensors]
+        if BEFORE or self.had != [t._grad is not None for t in tensors]:
+            return False
+        if any((grad := tensors[place]._grad).spec is not spec or grad._tracked or grad._base is not None for place, spec in self.given):
+            return False
+        return not any(tensors[place]._hooks or tensors[place]._post_hooks for place, _ in self.made)
 
     def used_up(self, external, outs) -> None:
         """Hangs results on a node that is as used up as the graph that the recorded call had."""
@@ -336,10 +372,10 @@ class Entry:
 
     def finish(self, touched: set, gradients: int) -> dict:
         """Makes the forward program. touched: regions of it that the backward program reads. Returns the places of all bases, for that program."""
-        count = len(self.snapshot.tensors) + self.leaves
+        count = self.count
         places: dict[tuple, tuple[int, int]] = {("fault",): (FAULT, 0), ("random",): (RANDOM, 0)}
         places.update((("tensor", place), (FIRST_TENSOR + place, 0)) for place in range(count))
-        self.result_blocks = sorted({o.region for o in (*self.fresh, *(o for _, _, o in self.made if o is not None))})
+        self.result_blocks = sorted({o.region for o in (*self.fresh, *(o for _, o in self.made if o is not None)) if o.region[0] != "tensor"})
         number = FIRST_TENSOR + count
         places.update((name, (number + k, 0)) for k, name in enumerate(self.result_blocks))
         number += len(self.result_blocks)
@@ -379,11 +415,11 @@ class Entry:
         if self.quick is None and self.settled:
             self.settled = False
             self.quick = calls.forward(self)
-        external = [*leaves, *self.snapshot.tensors]
+        external = self.external(leaves)
         if self.written and share_memory(external, self.spans):
             return function(*args, **kwargs)  # what it writes may be what it reads under another name
         state = random_state() if self.random and (self.differentiable or self.checked) else None
-        for place, _, _ in self.made:
+        for place, _ in self.made:
             external[place]._grad = None  # dropped in the recorded call, too: its memory serves the next one
         results = [new_storage(self.sizes[name]) for name in self.result_blocks]
         kept = new_storage(self.kept_bytes)
@@ -397,8 +433,11 @@ class Entry:
         for place, raised in self.written:
             external[place].mem.version += raised
         memory = dict(zip(self.result_blocks, results))
-        for place, _, o in self.made:
-            external[place]._grad = None if o is None else wrap(o.spec, made := memory[o.region], made.data + o.offset)
+        for place, o in self.made:
+            if o is not None and o.region[0] == "tensor":
+                external[place]._grad = wrap(o.spec, (given := external[o.region[1]]).mem, given.ptr + o.offset)
+            else:
+                external[place]._grad = None if o is None else wrap(o.spec, made := memory[o.region], made.data + o.offset)
         outs = [wrap(o.spec, mem := memory[o.region], mem.data + o.offset) for o in self.fresh]
         for out, o in zip(outs, self.fresh):
             if o.inference:

@@ -100,6 +100,13 @@ def share_memory(external, spans) -> bool:
     return False
 
 
+def hooks_on(t: Tensor) -> tuple:
+    """How many hooks of each kind a tensor from outside has."""
+    hooks = None if t._node is None else t._node.hooks
+    inner = () if hooks is None else (len(hooks.pre), len(hooks.post), len(hooks.retain), sum(map(len, hooks.tensors.values())))
+    return len(t._hooks or ()), len(t._post_hooks or ()), inner
+
+
 def hooked(found, external) -> bool:
     """Whether a hook of Python's sits inside the graph that leads from what the call was given to its results."""
     seen = {id(t._node) for t in external}
