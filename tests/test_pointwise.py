@@ -561,3 +561,28 @@ def test_fills_of_expanded_tensors_warn():
     with pytest.warns(UserWarning):
         base.expand(2, 3)[st.tensor([[False, False, True], [False, False, False]])] = 5.0
     assert base.tolist() == [[5], [0]]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 40])
+def test_the_sign_of_a_double_for_halves(count):
+    x, sign = st.arange(float(count)).half(), st.tensor(-1.0, dtype=st.float64)
+    assert st.copysign(x, sign).tolist() == [-float(k) for k in range(count)]
+
+
+@pytest.mark.parametrize("dtype", [st.bool, st.uint8, st.int64])
+def test_integers_have_no_negative_powers(dtype):
+    for x in (st.ones(0, dtype=dtype), st.ones(2, dtype=dtype)):
+        for call in (lambda x: x**-1, lambda x: st.pow(x, -2), lambda x: x.pow_(-1)):
+            with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed."):
+                call(x)
+
+
+@pytest.mark.parametrize("exponent", [2, 3, -1, -2, 0.5, -0.5])
+def test_a_power_is_the_same_number_while_a_lens_looks_on(exponent):
+    from strided import dispatch
+
+    x = st.rand(200) + 0.5
+    with dispatch.listen(lambda event: seen.append(event.op)):
+        seen = []
+        under = x**exponent
+    assert st.equal(under, x**exponent) and seen == ["pow"]

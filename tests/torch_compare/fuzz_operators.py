@@ -398,9 +398,11 @@ def difference(case):
     name, specs, _ = case
     if name in READS_PAST and specs[0][3] == "expanded":
         return None
+    if name.endswith("chunk") and any(isinstance(value, int) and value > 2**20 for value in case[2]) and 0 in specs[0][2]:
+        return None  # that many windows of nothing are made by both sides, until memory ends
     want, have = run(torch, case), run(strided, case)
     expected, got = want[0], have[0]
-    if raised(expected) and "not implemented for" in expected[2]:
+    if raised(expected) and ("not implemented for" in expected[2] or "does not support bool input" in expected[2]):
         return None  # PyTorch has no kernel for the dtype
     if undefined(case) and not raised(expected) and not raised(got):
         return None

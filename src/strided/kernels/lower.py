@@ -333,7 +333,12 @@ class Lowering(Formats):
 
     def _copysign(self, a, b):
         a, b = self._floats(a, b)
-        return self._intrinsic("copysign", a.type, a, b)
+        ir = IR[a.type]
+        bits, width = ("i64", 63) if ir == "double" else ("i32", 31)
+        # Not the intrinsic: a sign that comes from a double through a half is taken from the double by LLVM, which then calls a library for that conversion.
+        size = self.body(f"and {bits} {self.body(f'bitcast {ir} {a.text} to {bits}')}, {2**width - 1}")
+        sign = self.body(f"and {bits} {self.body(f'bitcast {ir} {b.text} to {bits}')}, {-(2**width)}")
+        return Value(self.body(f"bitcast {bits} {self.body(f'or {bits} {size}, {sign}')} to {ir}"), a.type)
 
     def _fma(self, a, b, c):
         a, b, c = self._common(a, b, c)

@@ -239,12 +239,14 @@ def _guard_power():
         usual[exponent] = Pointwise("pow", function, 1, node="Pow")
 
     def check(input, exponent):
-        if type(exponent) is int and exponent < 0 and isinstance(input, Tensor) and input.spec.dtype.kind in ("int", "uint"):
+        if type(exponent) is int and exponent < 0 and isinstance(input, Tensor) and input.spec.dtype.kind in ("int", "uint", "bool"):
             raise RuntimeError("Integers to negative integer powers are not allowed.")
 
     def call(input, exponent, *, out=None):
-        if (type(exponent) is int or type(exponent) is float) and exponent in usual and out is None and not HOOKS.active:
+        if (type(exponent) is int or type(exponent) is float) and exponent in usual and out is None:
             if isinstance(input, Tensor) and input.spec.dtype.is_floating_point:
+                if HOOKS.active and not CONTEXT.depth:
+                    return hooked_call(entry, call, (input, exponent), {})
                 return usual[exponent](input)
         check(input, exponent)
         return fast(input, exponent) if out is None else fast(input, exponent, out=out)
