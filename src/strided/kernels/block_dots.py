@@ -134,50 +134,43 @@ class Dotting:
         n = self.held
         digits, offsets, sums, scales = self.x_parts(f, "%base", "%vectors")
         order = self.order()
-        lane_of = [0] * n
-        for picked in order:
-            for at, element in enumerate(picked):
-                lane_of[element] = at // 4
         bits = (22 if self.sides == 2 else 21) if self.digits == 3 else 14  # sums of a lane fit 32 bits
-
-        def in_lanes(values, combine):
-            """What `combine` makes of the elements of each lane."""
-            total = None
-            for picked in order:
-                for q in range(4):
-                    every = ", ".join(f"i32 {picked[4 * i + q]}" for i in range(lanes))
-                    part = f.op(f"shufflevector <{n} x i32> {values}, <{n} x i32> poison, <{lanes} x i32> <{every}>")
-                    total = part if total is None else combine(total, part)
-            return total
+        ints, wide, lane_ints = f"<{n} x i32>", f"<{n} x float>", f"<{lanes} x i32>"
+        swaps = {"bytes": (1, 2), "pairs": (1, 2, 4), "halves": (1, 2, 16)}[self.kind.order]  # a lane's elements differ in these bits of their number
+        picked = lambda value, type_, elements: f.op(f"shufflevector <{n} x {type_}> {value}, <{n} x {type_}> poison, <{len(elements)} x i32> <" + ", ".join(f"i32 {i}" for i in elements) + ">")
+        ones = "<" + ", ".join(["i8 1"] * w) + ">"
 
         with f.loop(0, "%vectors") as v:
-            x = f.load(vector("float", n), f.at("float", "%x", f.mul(v, n)), 4)
-            size = f.op(f"and <{n} x i32> {f.op(f'bitcast <{n} x float> {x} to <{n} x i32>')}, {b.const('i32', 0x7FFFFFFF, n)}")
-            largest = in_lanes(size, lambda one, two: b.both("umax", one, two, lanes))
-            top = f.call("i32", f"llvm.vector.reduce.umax.v{lanes}i32", f"<{lanes} x i32> {largest}")
+            x = f.load(wide, f.at("float", "%x", f.mul(v, n)), 4)
+            largest = f.op(f"and {ints} {f.op(f'bitcast {wide} {x} to {ints}')}, {b.const('i32', 0x7FFFFFFF, n)}")
+            for bit in swaps:  # every element comes to hold the largest of its lane
+                largest = b.both("umax", largest, picked(largest, "i32", [i ^ bit for i in range(n)]), n)
+            top = f.call("i32", f"llvm.vector.reduce.umax.v{n}i32", f"{ints} {largest}")
             with f.when(f.op(f"icmp uge i32 {top}, {0x7F800000}")):
                 f.store("i32", "1", "%wild")
-            power = lambda biased: f.op(f"bitcast <{lanes} x i32> {f.op(f'shl <{lanes} x i32> {biased}, ' + b.const('i32', 23, lanes))} to <{lanes} x float>")
-            exponent = f.op(f"lshr <{lanes} x i32> {largest}, {b.const('i32', 23, lanes)}")
-            exponent = b.both("smax", exponent, b.const("i32", bits, lanes), lanes)  # of the largest, biased; scales stay normal numbers
-            factor = power(f.op(f"sub <{lanes} x i32> {b.const('i32', 253 + bits, lanes)}, {exponent}"))
-            scale = power(f.op(f"sub <{lanes} x i32> {exponent}, {b.const('i32', bits - 1, lanes)}"))
-            f.store(f"<{lanes} x float>", scale, f.at("float", scales, f.mul(v, lanes)), 4)
-            spread = f.op(f"shufflevector <{lanes} x float> {factor}, <{lanes} x float> poison, <{n} x i32> <" + ", ".join(f"i32 {i}" for i in lane_of) + ">")
-            moved = f.plus("float", n, f.times("float", n, x, spread), b.real(1.5 * 2.0**23, n))
-            whole = f.op(f"sub <{n} x i32> {f.op(f'bitcast <{n} x float> {moved} to <{n} x i32>')}, {b.const('i32', _bits(1.5 * 2.0**23), n)}")
-            total = in_lanes(whole, lambda one, two: f.op(f"add <{lanes} x i32> {one}, {two}"))
+            power = lambda biased, count: f.op(f"bitcast <{count} x i32> {f.op(f'shl <{count} x i32> {biased}, ' + b.const('i32', 23, count))} to <{count} x float>")
+            exponent = f.op(f"lshr {ints} {largest}, {b.const('i32', 23, n)}")
+            exponent = b.both("smax", exponent, b.const("i32", bits, n), n)  # of the largest, biased; scales stay normal numbers
+            factor = power(f.op(f"sub {ints} {b.const('i32', 253 + bits, n)}, {exponent}"), n)
+            of_lanes = picked(exponent, "i32", order[0][::4])
+            f.store(f"<{lanes} x float>", power(f.op(f"sub {lane_ints} {of_lanes}, {b.const('i32', bits - 1, lanes)}"), lanes), f.at("float", scales, f.mul(v, lanes)), 4)
+            moved = f.plus("float", n, f.times("float", n, x, factor), b.real(1.5 * 2.0**23, n))
+            whole = f.op(f"sub {ints} {f.op(f'bitcast {wide} {moved} to {ints}')}, {b.const('i32', _bits(1.5 * 2.0**23), n)}")
+            totals = ["zeroinitializer"] * self.digits
             for side, elements in enumerate(order):
-                mask = ", ".join(f"i32 {i}" for i in elements)
-                rest = f.op(f"shufflevector <{n} x i32> {whole}, <{n} x i32> poison, <{w} x i32> <{mask}>")
+                rest = picked(whole, "i32", elements)
                 for digit in range(self.digits):
                     byte = f.op(f"trunc <{w} x i32> {rest} to <{w} x i8>")
                     f.store(f"<{w} x i8>", byte, f.at("i8", digits, f.add(f.mul(v, self.digit_bytes), (side * self.digits + digit) * w)), 1)
+                    totals[digit] = self.dot(f, totals[digit], ones, byte)
                     if digit + 1 < self.digits:
                         rest = f.op(f"sub <{w} x i32> {rest}, {f.op(f'sext <{w} x i8> {byte} to <{w} x i32>')}")
                         rest = f.op(f"ashr <{w} x i32> {rest}, {b.const('i32', 8, w)}")
-            f.store(f"<{lanes} x i32>", f.op(f"mul <{lanes} x i32> {total}, {b.const('i32', -self.offset, lanes)}"), f.at("i32", offsets, f.mul(v, lanes)), 4)
-            f.store(f"<{lanes} x float>", f.op(f"sitofp <{lanes} x i32> {total} to <{lanes} x float>"), f.at("float", sums, f.mul(v, lanes)), 4)
+            total = totals[-1]
+            for lower in reversed(totals[:-1]):
+                total = f.op(f"add {lane_ints} {f.op(f'shl {lane_ints} {total}, ' + b.const('i32', 8, lanes))}, {lower}")
+            f.store(lane_ints, f.op(f"mul {lane_ints} {total}, {b.const('i32', -self.offset, lanes)}"), f.at("i32", offsets, f.mul(v, lanes)), 4)
+            f.store(f"<{lanes} x float>", f.op(f"sitofp {lane_ints} {total} to <{lanes} x float>"), f.at("float", sums, f.mul(v, lanes)), 4)
         return f
 
     # ---- scales of W ----
