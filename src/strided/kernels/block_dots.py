@@ -200,19 +200,17 @@ class Dotting:
                 factor = f.times("float", lanes, factor, b.real(unit, lanes))
             f.store(wide, factor, f.at("float", "%factors", g), 4)
 
-        def through(whole, lanes, steps=(None, None, None)):
-            with f.loop(0, whole, lanes) as g:
-                some(g, lanes, steps)
+        def through(lanes, steps=(None, None, None)):
+            with f.loop(0, "%blocks", lanes) as g:  # the last ones overlap with those before
+                some(f.min(g, f.sub("%blocks", lanes)) if lanes > 1 else g, lanes, steps)
 
         size = names()[k.scale].itemsize
         dense = f.compare("eq", "%step1", size) if len(k.fields) > 1 and k.at("scale")[0] == 1 else "false"
         if k.zero == "zero":
             dense = f.both(dense, f.compare("eq", "%step2", 1))
-        sixteens, eights = (f.mul(f.div("%blocks", n), n) for n in (16, 8))
-        f.choose(dense, lambda: through(sixteens, 16), lambda: through(eights, 8, ["%step0", "%step1", "%step2"]))
-        done = f.op(f"select i1 {dense}, i64 {sixteens}, i64 {eights}")
-        with f.loop(done, "%blocks") as g:
-            some(g, 1)
+        many, some_ = (f.compare("sge", "%blocks", n) for n in (16, 8))
+        gathered = lambda: f.choose(some_, lambda: through(8, ["%step0", "%step1", "%step2"]), lambda: through(1))
+        f.choose(f.both(dense, many), lambda: through(16), gathered)
         return f
 
     def spread(self, f: Function, scales, v) -> str:
