@@ -4,7 +4,7 @@ import pytest
 
 from strided import dtypes
 from strided.kernels import expr as E
-from strided.kernels import fold
+from strided.kernels import fold, native
 from strided.layout import Layout
 
 x, y = E.param(0), E.param(1)
@@ -126,6 +126,75 @@ def test_streamed_results(shape, rng, monkeypatch):
                 np.testing.assert_allclose(scales, 1 / np.sqrt(wide.var(-1, keepdims=True) + 1e-5), rtol=1e-5)
 
 
+CENTRED = (x - mean) * E.rsqrt(E.rsum((x - mean) * (x - mean)) / E.extent() + 1e-5)
+SOFTMAX = E.exp(x - E.rmax(x)) * (1 / E.rsum(E.exp(x - E.rmax(x))))
+
+
+def streamed(exprs, ins, offset=0):
+    """The first result of a fold over the last dimension, written past the caches, at `offset` bytes behind a whole line; the others have an element a row."""
+    shape, kind = ins[0].shape, dtypes.names()[ins[0].dtype.name]
+    outs = [(kind, Layout.contiguous(shape)), *[(kind, Layout.contiguous((*shape[:-1], 1)))] * (len(exprs) - 1)]
+    plan = fold.build_fold(exprs, (len(shape) - 1,), outs, [operand(i) for i in ins], result_bytes=ins[0].nbytes)
+    memory, others = np.zeros(ins[0].nbytes + 128, np.uint8), [np.zeros((*shape[:-1], 1), ins[0].dtype) for _ in exprs[1:]]
+    start = -memory.ctypes.data % 64 + offset
+    result = memory[start : start + ins[0].nbytes].view(ins[0].dtype).reshape(shape)
+    native.launch(plan, result.ctypes.data, *(o.ctypes.data for o in others), *(i.ctypes.data for i in ins))
+    assert not memory[:start].any() and not memory[start + ins[0].nbytes :].any()
+    return [result, *others]
+
+
+@pytest.mark.parametrize("offset", [0, 8])
+@pytest.mark.parametrize("shape", [(1, 512), (9, 1024), (37, 1040), (5, 2, 777), (4, 4096), (13, 6000), (2, 16_384)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_read_while_others_are_written(shape, dtype, offset, rng, monkeypatch):
+    """Values of each way to make the reductions in one sweep: alone, with weights that all rows share, and with results of one element a row."""
+    monkeypatch.setattr(fold, "STREAM", 1)
+    a, w, s = rng.standard_normal(shape).astype(dtype) * 3 + 1, *rng.standard_normal((2, shape[-1])).astype(dtype)
+    w, s, wide = np.broadcast_to(w, shape), np.broadcast_to(s, shape), a.astype(np.float64)
+    tolerance = 3e-6 if dtype == "float32" else 1e-13
+    rms, exps = 1 / np.sqrt((wide**2).mean(-1, keepdims=True)), np.exp(wide - wide.max(-1, keepdims=True))
+    norm = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
+    total = exps.sum(-1, keepdims=True)
+    root = E.rsqrt(E.rsum(x * x) / E.extent())
+    for exprs, ins, expected in (
+        ([x * root * y, root], [a, w], [wide * rms * w, rms]),
+        ([CENTRED * y + E.param(2), mean], [a, w, s], [norm * w + s, wide.mean(-1, keepdims=True)]),
+        ([SOFTMAX], [a], [exps / total]),
+        ([E.exp(x) * (1 / E.rsum(E.exp(x)))], [a], [exps / total]),
+        ([x - E.rmax(x) - E.log(E.rsum(E.exp(x - E.rmax(x))))], [a], [wide - wide.max(-1, keepdims=True) - np.log(total)]),
+    ):
+        for got, wanted in zip(streamed(exprs, ins, offset), expected):
+            np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_rows_of_all_kinds_of_exponentials(rng, monkeypatch):
+    """Softmax is computed from an element of the row that need not be its largest: rows that rise, fall, are masked or are not numbers."""
+    monkeypatch.setattr(fold, "STREAM", 1)
+    a = rng.standard_normal((9, 1024), np.float32)
+    a[0] += np.linspace(0, 500, 1024)
+    a[1] -= np.linspace(0, 500, 1024)
+    a[2, :700], a[3, 300:], a[4] = -np.inf, -np.inf, -np.inf
+    a[2] -= 300
+    a[5, 5], a[6, 1000], a[7, 600], a[8, 900] = np.inf, np.nan, np.inf, 3e38
+    with np.errstate(invalid="ignore"):
+        exps = np.exp(a.astype(np.float64) - a.max(-1, keepdims=True))
+        expected = exps / exps.sum(-1, keepdims=True)
+    (result,) = streamed([SOFTMAX], [a])
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-37)
+    assert np.isnan(result[4:8]).all() and result[8, 900] == 1
+
+
+def test_rows_far_from_zero(rng, monkeypatch):
+    """Squares of deviations are taken from the mean of a row's first elements, also where those are far from the others."""
+    monkeypatch.setattr(fold, "STREAM", 1)
+    a = rng.standard_normal((4, 4096))
+    a[1] += 1e6
+    a[2, :256] += 1e4
+    a[3] = 0.1
+    mean_, deviation = a.mean(-1, keepdims=True), np.sqrt(a.var(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(streamed([CENTRED], [a])[0], (a - mean_) / deviation, rtol=1e-8, atol=1e-8)
+
+
 @pytest.mark.parametrize("triple, cpu, features", [("aarch64-unknown-linux-gnu", "apple-m1", "+neon"), ("x86_64-unknown-linux-gnu", "haswell", "+avx2,+fma,+f16c")], ids=["arm", "avx2"])
 def test_other_hosts_kernels_compile(triple, cpu, features, monkeypatch):
     """Streamed maps and rows, and rows that are fetched ahead, as vectors of another machine."""
@@ -142,8 +211,10 @@ def test_other_hosts_kernels_compile(triple, cpu, features, monkeypatch):
     softmax = E.exp(x - E.rmax(x)) * (1 / E.rsum(E.exp(x - E.rmax(x))))
     kind = fold_text.Kind((softmax,), ("float32",), ("float32",), ("run", "run"), (False, False), (True,), False, False, "float32", "short", 256)
     found = kind._replace(exprs=(E.node("rargmax", x),), outs=("int64",), modes=("same", "run"), constant=(True, False), per_element=(False,), stream="", chunk=0)
-    for text in (map_text((E.exp(x) + E.erf(x),), ("float32",), ("float32",), (None,), "cc", 256, 8192), fold_text.write(kind, False), fold_text.write(found, False)):
+    together = kind._replace(stream="rows")
+    texts = [fold.kernel_text(k, False) for k in (kind, together, found)]
+    for text in (map_text((E.exp(x) + E.erf(x),), ("float32",), ("float32",), (None,), "cc", 256, 8192), *texts):
         assembly = jit.assembly(text)
         assert ("prfm" if cpu == "apple-m1" else "prefetch") in assembly and "load_ahead" not in assembly and "m_exp" not in assembly
         assert (".4s" if cpu == "apple-m1" else "ymm") in assembly
-    assert ("stnp" if cpu == "apple-m1" else "vmovntps") in jit.assembly(fold_text.write(kind, False))
+    assert ("stnp" if cpu == "apple-m1" else "vmovntps") in jit.assembly(fold.kernel_text(kind, False))

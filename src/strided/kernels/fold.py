@@ -11,15 +11,16 @@ from math import prod
 
 from .. import dtypes
 from ..layout import Layout, collapse
-from . import accumulate, complex, fold_text, jit, native
+from . import accumulate, complex, fold_across, fold_rows, fold_text, jit, native
 from . import expr as E
+from .loops import CHUNK as STREAMED
 from .loops import chunk_of, walk_table
 from .map import GRAIN, STREAM, WHOLE, computed
 from .recipes import note
 
 LONG = 1 << 18  # additions' worth of work from which a kernel gives up the GIL
 CHUNK = 1 << 13  # elements a piece of a row should have at least when a row is shared out
-COLUMNS = fold_text.COLUMNS
+COLUMNS = fold_across.COLUMNS
 
 
 class FoldPlan:
@@ -73,6 +74,12 @@ def plan_fold(exprs, dims, outs, ins, *, result_bytes=0) -> FoldPlan:
     if pieces == 1:
         return FoldPlan(note(geometry.descriptor(result_bytes), exprs, outs, ins, dims=dims), n_outs=len(outs))
     return _split(geometry, pieces, result_bytes)
+
+
+def kernel_text(kind: fold_text.Kind, across: bool) -> str:
+    """The kernel's module."""
+    shape = fold_across.Across if across else fold_rows.Rows if kind.stream == "rows" else fold_text.Along
+    return shape(kind).write()
 
 
 class _Geometry:
@@ -166,17 +173,29 @@ class _Geometry:
         names = tuple(d.name for d, _ in self.outs), tuple(k if d == "param" else d.name for d, k in self.ins)
         default = dtypes.get_default_dtype().compute.name
         alone = sum(self.per_element) == 1 and self.per_element[0] and modes[0] == "run" and not (self.across or multi) and pieces == 1 and kept
-        stream, chunk = "", 0
+        stream, chunk, group = "", 0, 1
         if alone and result_bytes >= STREAM and (self.folded[0] >= WHOLE or not any(w % 64 for w in kept_walks[0])):
             stream, chunk = "short" if self.folded[0] <= fold_text.SHORT else "long", chunk_of(self.folded[0], max(self.sizes))
-        key = ("fold", E.key_of(self.exprs), names, modes, constant, tuple(self.per_element), self.across, multi, pieces > 1, default, stream, chunk)
-        kind = fold_text.Kind(self.exprs, *names, modes, constant, tuple(self.per_element), multi, pieces > 1, default, stream, chunk)
-        address = jit.compile_kernel(key, lambda: fold_text.write(kind, self.across))
+            if stream == "short" and self.folded[0] >= 2 * STREAMED // max(self.sizes):
+                stream, chunk, group = self._together(kept_walks) or (stream, chunk, group)
+        key = ("fold", E.key_of(self.exprs), names, modes, constant, tuple(self.per_element), self.across, multi, pieces > 1, default, stream, chunk, group)
+        kind = fold_text.Kind(self.exprs, *names, modes, constant, tuple(self.per_element), multi, pieces > 1, default, stream, chunk, group)
+        address = jit.compile_kernel(key, lambda: kernel_text(kind, self.across))
         inner = columns if self.across else self.folded[-1]
         words = [rows, len(kept), inner, prod(slow), len(slow), self.extent if extent is None else extent, self.folded[0], length, rest]
         words += [w[-1] if w else 0 for w in inner_walks] + walk_table(kept, kept_walks) + walk_table(slow, slow_walks)
         work = self.work
         return native.pack_desc(address, len(self.outs) + len(self.ins), min(native.parts_for(work, GRAIN), max(rows, 1)), work >= LONG, result_bytes, words)
+
+    def _together(self, kept_walks):
+        """("rows", elements streamed at a time, rows worked on together) where rows are read while others are written; None: their reductions take several sweeps."""
+        element = accumulate.element_params(self.ins, [not any(w) for w in self.folded_walks[len(self.outs):]])
+        shape, size = fold_rows.shape_of(self.exprs, element), max(self.sizes)
+        if shape is None:
+            return None
+        shared = sum(w[-1] == 0 and any(f) for w, f in zip(kept_walks, self.folded_walks))  # operands that are the same for all rows
+        crowded = shared and shape != "exponentials" and (2 + shared) * self.folded[0] * size > fold_rows.FIRST
+        return "rows", STREAMED // size, fold_rows.GROUP if crowded else 1
 
 
 def _split(geometry, pieces, result_bytes) -> FoldPlan:

@@ -1,20 +1,19 @@
-"""The text of fold kernels, in two loop shapes.
+"""The text of fold kernels: what all loop shapes share (`Writer`), and the plain one.
 
 Along: the folded dimensions lie innermost in memory; a row is swept with vector accumulators, in blocks whose results are combined in
-double precision. Across: a kept dimension lies innermost; rows of up to COLUMNS of its elements are accumulated into arrays
-on the stack. Geometry (which dimension goes where) is fold.py's.
+double precision. The other shapes: fold_rows.py, where several rows are worked on at a time, and fold_across.py, where a kept dimension lies innermost.
+Geometry (which dimension goes where) is fold.py's.
 """
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from . import expr as E
-from .accumulate import PICKS, REDUCTIONS, Accumulator, input_types, strong
+from .accumulate import PICKS, REDUCTIONS, Accumulator, input_types
 from .loops import AHEAD, Body, load_ahead
 from .lower import IR, ITEMSIZE, MEMORY, Lowering, Value, infer
 
 BLOCK = 2048  # elements summed in the operands' own precision before the sum moves to double
-COLUMNS = 512  # elements of the kept dimension accumulated at a time
 SHORT = 1 << 14  # elements of a row that may be kept on the stack
 NEXT = 1 << 19  # bytes of a row from which the next one is not fetched whole: it would not stay in the second-level cache
 
@@ -31,8 +30,9 @@ class Kind(NamedTuple):
     multi: bool  # more than one folded dimension
     pieces: bool  # rows are cut into pieces
     default: str  # the default float
-    stream: str = ""  # the one per-element result is written past the caches: "short" rows, of which a copy fits on the stack, or "long" ones
+    stream: str = ""  # the one per-element result is written past the caches: "short" rows, of which a copy fits on the stack, "long" ones, or "rows" (fold_rows.py)
     chunk: int = 0  # elements streamed at a time
+    group: int = 1  # rows worked on together
 
 
 # ---- the kernel ------------------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Along(Writer):
             self._constants(arguments, env)
             last = level == len(self.levels) - 1
             costly = any(n.op in E.COSTLY for n in E.topological(arguments, env))
-            self._reduce(accumulators, env, cached if last else None, last and costly and self.kind.stream == "short")
+            self._reduce(accumulators, env, cached if last else None, last and (costly or __import__("os").environ.get("AL")) and self.kind.stream == "short")
         per_row = [(k, e) for k, e in enumerate(self.kind.exprs) if not self.kind.per_element[k]]
         self._constants([e for _, e in per_row], env)
         for k, e in per_row:
@@ -213,7 +213,7 @@ class Along(Writer):
             mode = self.kind.modes[k]
             if mode == "same":
                 return base, access
-            step = b(f"getelementptr {_memory(self.dtypes[k])}, ptr {base}, i64 {i}") if mode == "run" else b.at(base, b.mul(i, self.steps[k]))
+            step = b(f"getelementptr {memory(self.dtypes[k])}, ptr {base}, i64 {i}") if mode == "run" else b.at(base, b.mul(i, self.steps[k]))
             return step, access
 
         return address
@@ -315,7 +315,7 @@ class Along(Writer):
         bases, n, _, first = self.span
         k = outputs[0][0]
         sources = [(bases[j], ITEMSIZE[self.dtypes[j]], self._ahead(j))
-                   for j in range(self.n_outs, self.operands) if self.kind.modes[j] == "run" and j not in self.far]
+                   for j in range(self.n_outs, self.operands) if not __import__("os").environ.get("AL") and self.kind.modes[j] == "run" and j not in self.far]
         b.streamed(bases[k], ITEMSIZE[self.dtypes[k]], "0", n, mark, self.number, lambda i, address: body(i, None, first, address), sources, self.kind.chunk)
 
     def _kept(self, k, i, offsets, access):
@@ -348,171 +348,6 @@ class _Best:
             cell.set(offset)
 
 
-class Across(Writer):
-    """A kept dimension innermost: COLUMNS of its elements at a time."""
-
-    def row(self, bases, counters):
-        b = self.b
-        first, number = self.piece(counters)
-        slow = b.mul(number, self.rest)
-        base_position = b.mul(first, self.rest)
-        # The column block is the fastest kept counter, behind the piece if there is one.
-        block = b.load("i64", b(f"getelementptr i64, ptr {counters}, i64 {int(self.kind.pieces)}"))
-        self.columns = b.min(b.sub(self.inner, b.mul(block, COLUMNS)), COLUMNS)
-        self.bases, self.slow, self.base_position = bases, slow, base_position
-        stored = {}  # node -> (array, type): values kept a column
-        for accumulators in self.levels:
-            self._hoist([a for acc in accumulators for a in acc.node.args], stored)
-            self._reduce(accumulators, stored)
-        per_row = [(k, e) for k, e in enumerate(self.kind.exprs) if not self.kind.per_element[k]]
-        if per_row:
-            self._loop(per_row, stored, None, "0")
-        elements = [(k, e) for k, e in enumerate(self.kind.exprs) if self.kind.per_element[k]]
-        if elements:
-            self._hoist([e for _, e in elements], stored)
-            with b.walk(self.slow_table, self.slow_dims, self.operands, "0", slow) as (number, offsets, _):
-                self._loop(elements, stored, offsets, b.add(base_position, number))
-
-    def _loop(self, outputs, stored, offsets, position):
-        """One row of columns of the outputs."""
-        b, low = self.b, self.low
-        exprs = [e for _, e in outputs]
-        access, mark = b.parallel()
-        env, addresses = self._before(exprs, offsets, position)
-        outs = {k: addresses(k) for k, _ in outputs}
-        with b.loop(0, self.columns, extra=mark) as c:
-            inner = self._column(exprs, env, stored, c, addresses, access)
-            for k, e in outputs:
-                low.store(self.dtypes[k], low.emit(e, inner), self._place(outs[k], k, c), access)
-
-    def _before(self, exprs, offsets, position):
-        """Values that do not change from column to column, and the operands' addresses in this row."""
-        b = self.b
-
-        def address(k):
-            return self.bases[k] if offsets is None else b.at(self.bases[k], offsets[k])
-
-        env = dict(self.scalars)
-        env[E.position()] = Value(position, "int64")
-        for n in E.topological(exprs, env):
-            if n.op == "param" and self.kind.modes[self.place[n.data]] == "same":
-                k = self.place[n.data]
-                env[n] = self.low.load(self.dtypes[k], address(k))
-        return env, address
-
-    def _column(self, exprs, env, stored, c, address, access=""):
-        inner = dict(env)
-        for n, (array, type) in stored.items():
-            if n not in inner:
-                inner[n] = self.low.load(type, self._slot(array, type, c), access)
-        self.load_inputs(exprs, inner, lambda k: (self._place(address(k), k, c), access))
-        return inner
-
-    def _place(self, base, k, c):
-        b, mode = self.b, self.kind.modes[k]
-        if mode == "same":
-            return base
-        return b(f"getelementptr {_memory(self.dtypes[k])}, ptr {base}, i64 {c}") if mode == "run" else b.at(base, b.mul(c, self.steps[k]))
-
-    def _slot(self, array, type, c):
-        return self.b(f"getelementptr {_memory(type)}, ptr {array}, i64 {c}")
-
-    def _array(self, type):
-        return self.b.cell(f"[{COLUMNS} x {_memory(type)}]").name
-
-    def _hoist(self, exprs, stored):
-        """Stores, a column, what does not change along the folded dimensions and costs something to compute."""
-        b, low = self.b, self.low
-        known = {**self.scalars, **stored}
-        constant = self.row_constant(exprs, known)
-        inside = set(constant) | set(known)
-        used = {a for n in E.topological(exprs, stored) if n not in inside for a in n.args} | set(exprs)
-        wanted = [n for n in constant if n in used and n.op not in ("param", "constant")]
-        if not wanted:
-            return
-        env, address = self._before(wanted, None, "0")
-        new = {}
-        with b.loop(0, self.columns) as c:
-            inner = self._column(wanted, env, stored, c, address)
-            for n in wanted:
-                value = low.emit(n, inner)
-                type = strong(value.type)
-                if n not in new:
-                    new[n] = self._array(type), type
-                low.store(type, value, self._slot(new[n][0], type, c))
-        stored.update(new)
-
-    def _reduce(self, accumulators, stored):
-        b, low = self.b, self.low
-        arguments = [a for acc in accumulators for a in acc.node.args]
-        blocks = [self._array(acc.block) for acc in accumulators]
-        totals = [block if acc.block == acc.total else self._array(acc.total) for acc, block in zip(accumulators, blocks)]
-        indices = [self._array("int64") if acc.pair else None for acc in accumulators]
-        with b.loop(0, self.columns) as c:
-            for acc, block, total, index in zip(accumulators, blocks, totals, indices):
-                b.store(IR[acc.block], acc.start_block, self._slot(block, acc.block, c))
-                if total != block:
-                    b.store(IR[acc.total], acc.start_total, self._slot(total, acc.total, c))
-                if index:
-                    b.store("i64", "0", self._slot(index, "int64", c))
-        # A long column is summed 64 elements at a time, the pieces in double precision.
-        pending = [(acc, block, total) for acc, block, total in zip(accumulators, blocks, totals) if block != total]
-        with b.walk(self.slow_table, self.slow_dims, self.operands, "0", self.slow) as (number, offsets, _):
-            position = b.add(self.base_position, number)
-            env, address = self._before(arguments, offsets, position)
-            with b.loop(0, self.columns) as c:
-                inner = self._column(arguments, env, stored, c, address)
-                for acc, block, index in zip(accumulators, blocks, indices):
-                    self._enter(acc, block, index, inner, c, position)
-            if pending:
-                with b.when(b(f"icmp eq i64 {b(f'and i64 {number}, 63')}, 63")):
-                    self._flush(pending)
-        self._flush(pending)
-        new = {}
-        with b.loop(0, self.columns) as c:
-            for acc, total, index in zip(accumulators, totals, indices):
-                if index:
-                    new[acc.node] = index, "int64"
-                    continue
-                slot = self._slot(total, acc.total, c)
-                value = acc.finish(low, b.load(IR[acc.total], slot))
-                if acc.node not in new:
-                    new[acc.node] = self._array(acc.result), acc.result
-                low.store(acc.result, value, self._slot(new[acc.node][0], acc.result, c))
-        stored.update(new)
-
-    def _enter(self, acc, block, index, inner, c, position):
-        b, low = self.b, self.low
-        value = low.emit(acc.node.args[0], inner)
-        slot = self._slot(block, acc.block, c)
-        old = b.load(IR[acc.block], slot)
-        if index is None:
-            b.store(IR[acc.block], acc.enter(low, acc.block, old, value), slot)
-            return
-        new = low.convert(value, acc.total).text
-        where = low.convert(low.emit(acc.node.args[1], inner), "int64").text if acc.op in PICKS else position
-        wins = acc.better(low, old, new)
-        b.store(IR[acc.block], b.select(wins, new, old, IR[acc.block]), slot)
-        place = self._slot(index, "int64", c)
-        b.store("i64", b.select(wins, where, b.load("i64", place)), place)
-
-    def _flush(self, pending):
-        b, low = self.b, self.low
-        if not pending:
-            return
-        with b.loop(0, self.columns) as c:
-            for acc, block, total in pending:
-                part, whole = self._slot(block, acc.block, c), self._slot(total, acc.total, c)
-                value = Value(b.load(IR[acc.block], part), acc.block)
-                b.store(IR[acc.total], acc.enter(low, acc.total, b.load(IR[acc.total], whole), value), whole)
-                b.store(IR[acc.block], acc.start_block, part)
-
-
-def _memory(name: str) -> str:
+def memory(name: str) -> str:
     """IR type of the stride of one element of a dtype in memory."""
     return "i16" if name == "float16" else MEMORY[name]  # (half as a type is not everywhere)
-
-
-def write(kind: Kind, across: bool) -> str:
-    """The kernel's module."""
-    return (Across if across else Along)(kind).write()
