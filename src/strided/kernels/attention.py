@@ -20,6 +20,8 @@ DTYPES = ("float32", "bfloat16", "float16")
 MASKS = (*DTYPES, "bool")
 KEYS = 168  # keys a block: a panel's scores of them stay in the first-level cache
 ROWS = 1 << 17  # floats of the packed query rows and of the results of an item: with a block of keys and values, they stay in the second-level cache
+IN_PLACE = 64  # query rows an item up to which it pays to read keys and values in place, wherever they lie
+PAGE = 4096  # of rows that are multiples of it apart, those of a tile share one set of the first-level cache
 SHARES = 4  # parts a thread: whoever is done takes another
 GRADIENT_ROWS, GRADIENT_KEYS = 56, 160  # query rows and keys of a block while gradients are computed
 
@@ -41,12 +43,17 @@ def build_attention(out, query, key, value, mask=None, *, causal: bool = False, 
     threads = native.parts_for(work, THREAD_GRAIN)
     q_rows = min(max(4, ROWS // max(width + values, 1) // nr) * nr, _round_up(max(length, 1), nr))
     if entries * -(-length // q_rows) < SHARES * threads > SHARES:  # smaller blocks, so that every thread has some
-        q_rows = max(4 * nr, _round_up(-(-length * entries // (SHARES * threads)), nr))
+        each = -(-length * entries // (SHARES * threads))
+        q_rows = _round_up(each, nr) if each >= 4 * nr else min(4 * nr, _round_up(-(-length * entries // threads), nr))
     items = entries * -(-length // q_rows)
     k_rows = KEYS // top * top
+    strides = [x[1].strides[-2:] for x in (key, value)]
+    in_place = 0
+    if kind.a == "float32" and all(column == 1 for _, column in strides):
+        in_place = IN_PLACE if any(row * 4 % PAGE == 0 for row, _ in strides) else length
     tall = values + top  # whole tiles are written
     offsets = _places((q_rows * width + nr, (k_rows + top) * width + nr, (values + top) * k_rows + nr, (k_rows + top) * nr, q_rows * tall, q_rows, q_rows, nr))
-    words = [length, keys, width, values, items, entries, q_rows, k_rows, int(causal), int(entries < SHARES * threads), *_edges(layouts, mask), *offsets, *batch_words]
+    words = [length, keys, width, values, items, entries, q_rows, k_rows, int(causal), int(entries < SHARES * threads), in_place, *_edges(layouts, mask), *offsets, *batch_words]
     parts = max(1, min(threads if threads == 1 else SHARES * threads, items))
     return native.pack_desc(address, 6 + (mask is not None), parts, work > GIL_GRAIN, result_bytes, words)
 

@@ -2,7 +2,8 @@
 
 Everything is computed transposed, NR query rows a panel: scores [keys, NR] = K Q^T, then results [Ev, NR] = V^T P. A query row is a lane, so that maxima,
 sums and factors of the (online) softmax are vectors, and the weights are the right operand of the second product where they stand. A block of keys and
-values is packed once for all panels of an item; a panel's scores of a block stay in the first-level cache. Which calls come here is decided in attention.py.
+values is read in place or packed once for all panels of an item; a panel's scores of a block stay in the first-level cache. Which calls come here, and
+which are read in place, is decided in attention.py.
 """
 from __future__ import annotations
 
@@ -12,14 +13,15 @@ from .gemm_pack import Kind, transposed
 from .gemm_text import SIZES, TYPES, Function, module, vector
 from .mathlib import definitions
 
-# Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes. spread: the longest items come first.
-COUNTS = "length keys width value_width items entries q_rows k_rows causal spread".split()
+# Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes. spread: the longest items come first. in_place: of up to so many
+# query rows an item, keys and values are read where they lie.
+COUNTS = "length keys width value_width items entries q_rows k_rows causal spread in_place".split()
+TAKEN = [*COUNTS[:4], *COUNTS[7:9], "in_place"]  # what `block` needs of them
 STRIDES = "rsq csq rsk csk rsv csv rso cso rsm csm".split()
 PARTS = "pq pk pv s o m l mask".split()
 WORDS = [*COUNTS, *STRIDES, *(f"at_{part}" for part in PARTS), "scratch", "batch_dims"]
 FIRST = 8
 BATCH = FIRST + len(WORDS)  # then six words a batch dimension: size, strides of q, k, v, out, mask
-PACKED = 64  # more query rows than that in an item repay the packing of keys and values; for fewer, float32 is read in place
 TOGETHER = 4  # keys a step: that many maxima and sums a lane run beside each other
 
 
@@ -174,7 +176,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     memory, t = TYPES[kind.a][0], kind.tile
     w, nr = t.width, t.nr
     wide = vector("float", w)
-    names = ", ".join(f"i64 %{word}" for word in [*COUNTS[:4], *COUNTS[7:9], *STRIDES])
+    names = ", ".join(f"i64 %{word}" for word in [*TAKEN, *STRIDES])
     parts = ", ".join(f"ptr %at_{part}" for part in PARTS)
     f = Function("block", f"ptr %q, ptr %k, ptr %v, ptr %out, ptr %mask, ptr %stats, i64 %apart, i64 %row, i64 %rows, {names}, {parts}, float %scale", attributes + " noinline")
     # Scores times |scale| times log2(e) are powers of two; a negative scale goes into the query. With a mask, what it is added to must be scaled before.
@@ -195,7 +197,7 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     causal = f.compare("ne", "%causal", 0)
     last = f.min("%keys", f.add("%row", "%rows"))
     stop = f.op(f"select i1 {causal}, i64 {last}, i64 %keys")
-    bare = f.both(f.compare("sle", "%rows", PACKED), f.compare("eq", "%csk", 1), f.compare("eq", "%csv", 1))
+    bare = f.compare("sle", "%rows", "%in_place")
     with f.loop(0, stop, "%k_rows") as k0:
         keys = f.min("%k_rows", f.sub(stop, k0))
         k, v = f.at(memory, "%k", f.mul(k0, "%rsk")), f.at(memory, "%v", f.mul(k0, "%rsv"))
@@ -324,7 +326,7 @@ def kernel(kind: Kind, mask: str) -> Function:
             where = f.at(mask_memory(mask), slot["mask"], f.add(om, f.mul(row, word["rsm"]))) if mask else "null"
             sums = f.at("float", slot["stats"], f.add(f.mul(entry, word["length"]), row))
             sums = f.op(f"select i1 {unwanted}, ptr null, ptr {sums}")
-            values = ", ".join(f"i64 {word[name]}" for name in [*COUNTS[:4], *COUNTS[7:9], *STRIDES])
+            values = ", ".join(f"i64 {word[name]}" for name in [*TAKEN, *STRIDES])
             f.do(f"call void @block(ptr {q}, ptr {k}, ptr {v}, ptr {out}, ptr {where}, ptr {sums}, i64 {apart}, i64 {row}, i64 {count}, {values}, {parts}, float {scale})")
         f.do(f"call void @free(ptr {scratch})")
     return f
