@@ -458,3 +458,27 @@ def test_results_that_ask_for_gradients_of_their_own():
         assert out.is_leaf and out.requires_grad and out.grad_fn is None
         out.sum().backward()
         assert x.grad is None and out.grad.tolist() == [1.0] * 3
+
+
+def test_views_of_what_a_call_was_given_are_views_of_it():
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.arange(12.0).view(3, 4))
+
+        def forward(self, x):
+            return x[1:], self.table.t(), x.detach(), x.view(-1)[::2], x.sum()
+
+    net = Windows()
+    run = torch.compile(net)
+    for _ in range(4):
+        x = torch.randn(4, 3)
+        row, table, detached, strided, total = run(x)
+        row.add_(1), table[0].zero_()
+        assert [t.data_ptr() - x.data_ptr() for t in (row, detached, strided)] == [12, 0, 0] and strided.stride() == (2,)
+        assert row._base is x and detached._base is None and table._base is net.table._base
+        assert torch.equal(detached, x) and net.table[:, 0].tolist() == [0.0] * 3 and x._version == 1
+    assert run.compiled.programs == 1
+    tracked = torch.randn(4, 3, requires_grad=True)
+    run(tracked)[0].sum().backward()
+    assert tracked.grad[:, 0].tolist() == [0.0, 1.0, 1.0, 1.0] and "history" in run.compiled.reasons[0]

@@ -13,7 +13,7 @@ from ..kernels.native import new_storage, read_flag, replay
 from ..kernels.native_objects import new
 from ..ops import indexing
 from ..tensor import Tensor
-from .results import Place, rebuilt, share_memory
+from .results import Place, rebuilt, share_memory, window
 
 if TYPE_CHECKING:
     from .function import Entry
@@ -123,7 +123,8 @@ def forward(entry: Entry):
     if entry.differentiable:
         _node(text, entry, names, list(storages.values()), CompiledFunctionBackward0)
     fresh = iter(range(len(entry.fresh)))
-    results = [f"o{next(fresh)}" if o.spec is not None else names[o.region[1]] for o in entry.outputs]
+    results = [f"o{next(fresh)}" if o.fresh else names[o.region[1]] for o in entry.outputs]
+    results = [r if o.fresh or o.spec is None else f"{text.name(window)}({r}, {text.name(o)})" for r, o in zip(results, entry.outputs)]
     if type(entry.shape) is Place:
         text.do(f"return {results[entry.shape.number]}")
     else:

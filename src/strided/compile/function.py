@@ -15,6 +15,7 @@ from weakref import WeakSet, ref
 from .. import dtypes
 from ..autograd import record
 from ..autograd.engine import BEFORE
+from ..autograd.graph import grad_fn, requires_grad
 from ..autograd.modes import STATE
 from ..block_tensor import BlockTensor
 from ..dispatch import CONTEXT
@@ -29,7 +30,7 @@ from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
-from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of
+from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of, window
 from .updates import ask
 
 CHANGES = "it changes the state of a module or a variable"
@@ -218,7 +219,7 @@ class Entry:
         self.attempts += 1
         external = [*leaves, *self.snapshot.tensors]
         gradients = [(place, t._grad, t._grad.mem.version) for place, t in enumerate(external) if t._grad is not None]
-        before = [(t.mem, t.mem.version, t._grad, t._node, hooks_on(t)) for t in external]
+        before = [(t.mem, t.mem.version, t._grad, _history(t), hooks_on(t)) for t in external]
         if self.snapshot.reads_grad:
             self.grads = [t._grad is None for t in leaves]
         key = call_key(args, kwargs)[0]
@@ -232,7 +233,7 @@ class Entry:
         if reason is None and not self.snapshot.holds():
             reason = CHANGES
         reason = reason or watched.reason
-        if reason is None and any(t.mem is not mem or t._node is not node for t, (mem, _, _, node, _) in zip(external, before)):
+        if reason is None and any(t.mem is not mem or _history(t) != node for t, (mem, _, _, node, _) in zip(external, before)):
             reason = "it changes the history or the memory of a tensor from outside"
         if reason is None and any(hooks_on(t) != hooks for t, (*_, hooks) in zip(external, before)):
             reason = "it registers a hook on a tensor, or wants its gradient kept"
@@ -282,7 +283,7 @@ class Entry:
         self.numbers = len(watched.numbers)
         self.changed = {("block", number) for number, block in enumerate(recording.blocks) if block.version}
         self.outputs = outputs
-        self.fresh = [o for o in outputs if o.spec is not None]
+        self.fresh = [o for o in outputs if o.fresh]
         self.random = any(name == ("random",) for step in self.steps for name in names(step))
         self.checked = any(step.what == "flag" or ("fault",) in names(step) for step in self.steps)
         self.differentiable = [place for place, t in enumerate(external) if t._tracked] if any(o.tracked for o in self.fresh) else []
@@ -292,7 +293,7 @@ class Entry:
             self.finish(set(), 0)
             self.settled = True
             return result, None
-        inner = [t for t, o in zip(found, outputs) if o.spec is not None]
+        inner = [t for t, o in zip(found, outputs) if o.fresh]
         outs = [wrap(t.spec, t.mem, t.ptr) for t in inner]
         for out, t in zip(outs, inner):
             out._inference = t._inference
@@ -313,7 +314,7 @@ class Entry:
                 if other is value:
                     return Place(place)
             output = self.output(value, external, memory)
-            if any(o.region == output.region and (o.tracked or output.tracked) for o in outputs):
+            if output.fresh and any(o.region == output.region and (o.tracked or output.tracked) for o in outputs):
                 raise Unknown("it returns several views of one tensor")  # a write into one would be in the other's history
             outputs.append(output)
             met.append(value)
@@ -332,10 +333,17 @@ class Entry:
             if other is t:
                 return Output(("tensor", place), 0, None, t._tracked, False)
         place = memory.find(t.ptr)
-        if t.spec.is_meta or place is None or place[0][0] != "block":
-            raise Unknown("it returns a view of a tensor from outside, or one without data")
-        if t._tracked and t._node is None:
+        if t.spec.is_meta or place is None or place[0][0] not in ("block", "tensor"):
+            raise Unknown("it returns a tensor without data")
+        if requires_grad(t) and grad_fn(t) is None:
             raise Unknown("it returns a new tensor that asks for a gradient of its own")
+        if place[0][0] == "tensor":
+            given = external[place[0][1]]
+            base = given if given._base is None else given._base
+            span = place[1] + t.spec.layout.span * t.spec.itemsize
+            if t.spec.dtype is not given.spec.dtype or t._inference or given._inference or span > given.spec.layout.span * given.spec.itemsize or requires_grad(t):
+                raise Unknown("it returns a view of a tensor from outside that has a history, or another dtype")
+            return Output(place[0], place[1], t.spec, False, False, t._base is not base)
         return Output(place[0], place[1], t.spec, t._tracked, t._inference)
 
     @staticmethod
@@ -462,7 +470,12 @@ class Entry:
         elif self.spent:
             self.used_up(external, tuple([out for out, o in zip(outs, self.fresh) if o.tracked]))
         fresh = iter(outs)
-        return rebuilt(self.shape, [next(fresh) if o.spec is not None else external[o.region[1]] for o in self.outputs])
+        return rebuilt(self.shape, [next(fresh) if o.fresh else external[o.region[1]] if o.spec is None else window(external[o.region[1]], o) for o in self.outputs])
+
+
+def _history(t: Tensor) -> tuple:
+    """What changes where a tensor's history does: a view's own node follows its base's only when it is asked for."""
+    return id(t._node), t._base is not None and id(t._base._node)
 
 
 ATTEMPTS = 3  # recorded calls whose backward pass never came, after which the forward pass is compiled alone

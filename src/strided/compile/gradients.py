@@ -102,7 +102,7 @@ class CompiledFunctionBackward0(Node):
                 put_back(self.external, contents)  # a running mean moves once a call
                 for t, version in zip(self.external, versions):
                     t.mem.version = version
-            outputs = [t for t, o in zip(found, entry.outputs) if o.spec is not None and o.tracked]
+            outputs = [t for t, o in zip(found, entry.outputs) if o.fresh and o.tracked]
         pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
         inputs = [self.external[place] for place in entry.differentiable]
         with without_hooks(inputs):

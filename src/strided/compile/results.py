@@ -15,13 +15,19 @@ from .program import Memory, Program
 
 
 class Output(NamedTuple):
-    """A tensor that a call returns: a window of a region, or (spec None) the external tensor `region` itself."""
+    """A tensor that a call returns: a window of a region, or (spec None) the external tensor `region` itself. detached: a window of an external tensor that is not in its history."""
 
     region: tuple
     offset: int
     spec: Spec | None
     tracked: bool
     inference: bool = False
+    detached: bool = False
+
+    @property
+    def fresh(self) -> bool:
+        """Whether its memory was made in the call."""
+        return self.region[0] != "tensor"
 
 
 class Place(NamedTuple):
@@ -44,6 +50,16 @@ def tensors_of(value, found: list) -> None:
     elif isinstance(value, dict):
         for item in value.values():
             tensors_of(item, found)
+
+
+def window(t: Tensor, o: Output) -> Tensor:
+    """The view of a tensor from outside that a call returns."""
+    assert o.spec is not None
+    if o.detached:
+        t = t.detach()
+        if o.spec is t.spec and not o.offset:
+            return t
+    return t.as_strided(o.spec.shape, o.spec.strides, t.storage_offset() + o.offset // o.spec.itemsize)
 
 
 def rebuilt(shape, tensors):
