@@ -17,6 +17,7 @@ from ..formats import MemoryFormat, contiguous_format, preserve_format
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty, wrap
 from .elementwise import self_copy
+from .onlooking import seen_as
 from .table import TABLE, assign, operator
 from .views import (
     ViewBackward0,
@@ -171,6 +172,7 @@ def ravel(input):
 
 
 @backward("ToCopy")
+@seen_as("to_copy_backward", moves=True)
 def ToCopyBackward0(node, g):
     if g.dtype.is_complex and not node.source_dtype.is_complex:
         g = g.real

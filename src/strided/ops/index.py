@@ -20,6 +20,7 @@ from .elementwise import assign, check_overlap, self_copy, sum_to, warn_of_overl
 from .folding import plain
 from .item_windows import basic, integer_bound, noted, plan_of_key, token_of
 from .masks import masked_scatter
+from .onlooking import seen_as
 from .packed import call_unpacked
 from .table import TABLE, operator
 from .writes import fill_plan, number_for
@@ -258,6 +259,7 @@ def _index(x, tensors):
 
 
 @backward("Index")
+@seen_as("index_backward", lambda node, g: g.numel())
 def IndexBackward0(node, g):
     zeros = TABLE["zeros"].call(node.spec.shape, dtype=g.dtype, device=g.device)
     return (_index_put(zeros, node.dims, node.saved, g, True), *[None] * len(node.saves))
@@ -315,6 +317,7 @@ def _write(x, dims, indices, values, accumulate):
 
 
 @backward("IndexPut")
+@seen_as("index_put_backward", moves=True)
 def IndexPutBackward0(node, g):
     indices = node.saved
     gx = gv = None

@@ -15,6 +15,7 @@ from ..layout import Layout
 from ..tensor import Spec, empty_of, wrap
 from .folding import Fold, plain
 from .moments import _exponentials, _logsumexp
+from .onlooking import seen_as
 from .rowwise import log_softmax
 from .table import TABLE, operator
 
@@ -200,6 +201,7 @@ def _unweighted(plan: _Forward, input, target, ignored: int, reduction: str):
     return loss
 
 
+@seen_as("cross_entropy_backward", lambda node, g: E.flops(_gradient_of_mean if node.reduction == "mean" else _gradient_of_sum) * node.saved[0].numel())
 def _cross_entropy_backward(node, g):
     x, lse, target, safe, weights, total = node.saved
     if safe is None:

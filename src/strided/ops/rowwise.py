@@ -12,6 +12,7 @@ from ..kernels import expr as E
 from ..layout import wrap_dim
 from ..tensor import empty, wrap
 from .folding import Fold
+from .onlooking import seen_as
 from .table import TABLE, operator
 
 
@@ -79,6 +80,7 @@ def softmax(input, dim, dtype=None):
 
 
 @backward("Softmax", saved_names=("result",))
+@seen_as("softmax_backward", lambda node, g: _softmax_back.flops * g.numel())
 def SoftmaxBackward0(node, g):
     (y,) = node.saved
     if tracking(g, y):
@@ -104,6 +106,7 @@ def log_softmax(input, dim, dtype=None):
 
 
 @backward("LogSoftmax", saved_names=("result",))
+@seen_as("log_softmax_backward", lambda node, g: _log_softmax_back.flops * g.numel())
 def LogSoftmaxBackward0(node, g):
     (y,) = node.saved
     if tracking(g, y):
@@ -224,7 +227,13 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     return out, TABLE["to"].call(mean, input.dtype), TABLE["to"].call(rstd, input.dtype)
 
 
+def _layer_norm_back_flops(node, g) -> int:
+    inner = _layer_norm_back if node.saved[1] is None else _layer_norm_back_w
+    return g.numel() * (node.needs[0] * inner.flops + (node.needs[1] or node.needs[2]) * _layer_norm_back_affine.flops)
+
+
 @backward("NativeLayerNorm", saved_names=("input", "weight", "mean", "rstd"))
+@seen_as("layer_norm_backward", _layer_norm_back_flops)
 def NativeLayerNormBackward0(node, g):
     x, weight, mean, rstd = node.saved
     dims = node.dims
@@ -309,7 +318,13 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return out
 
 
+def _rms_back_flops(node, g) -> int:
+    inner = _rms_back if node.saved[1] is None else _rms_back_w
+    return g.numel() * (node.needs[0] * inner.flops + node.needs[1] * _rms_back_weight.flops)
+
+
 @backward("FusedRmsNorm", saved_names=("input", "weight", "rstd"))
+@seen_as("rms_norm_backward", _rms_back_flops)
 def FusedRmsNormBackward0(node, g):
     x, weight, r = node.saved
     dims = node.dims
