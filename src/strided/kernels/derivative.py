@@ -274,6 +274,7 @@ RULES: dict[str, Callable[..., tuple]] = {
     "erf": lambda n, g, x: (mul(mul(g, constant(2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
     "erfc": lambda n, g, x: (mul(mul(g, constant(-2 / math.sqrt(math.pi))), E.exp(-(x * x))),),
     "erfinv": lambda n, g, x: (mul(mul(g, constant(math.sqrt(math.pi) / 2)), E.exp(n * n)),),
+    "ndtr": lambda n, g, x: (mul(mul(g, constant(1 / math.sqrt(2 * math.pi))), E.exp(x * x * -0.5)),),
     "lgamma": lambda n, g, x: (mul(g, E.digamma(x)),),
     "digamma": lambda n, g, x: (mul(g, E.trigamma(x)),),
     "trigamma": lambda n, g, x: (mul(g, polygamma(2, x)),),

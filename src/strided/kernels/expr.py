@@ -12,12 +12,12 @@ from typing import Any
 
 ARITHMETIC = frozenset(
     "add sub mul div floordiv mod fmod truncdiv pow neg abs exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal sin cos tan asin acos atan atan2 "
-    "sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma trigamma floor ceil trunc round hypot fma rsum rprod".split())
+    "sinh cosh tanh asinh acosh atanh erf erfc erfinv ndtr lgamma digamma trigamma floor ceil trunc round hypot fma rsum rprod".split())
 COSTLY = frozenset(  # about an order of magnitude more work an element than an addition
     "floordiv mod fmod truncdiv pow exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv "
-    "lgamma digamma trigamma sigmoid hypot".split())
+    "ndtr lgamma digamma trigamma sigmoid hypot".split())
 REDUCTIONS = frozenset("rsum rprod rmax rmin rany rall rargmax rargmin".split())
-FLOPS = {"sigmoid": 4}  # negate, exp, add, divide
+FLOPS = {"sigmoid": 4, "ndtr": 4}  # negate, exp, add, divide; scale, erf, add, halve
 
 _TABLE: dict[tuple, Expr] = {}  # structure -> the one node of that structure
 
@@ -170,6 +170,7 @@ atanh = _function("atanh", 1, "inverse hyperbolic tangent")
 erf = _function("erf", 1, "error function")
 erfc = _function("erfc", 1, "1 - erf(x)")
 erfinv = _function("erfinv", 1, "the x whose erf is given")
+ndtr = _function("ndtr", 1, "the share of the standard normal distribution below x: (1 + erf(x / sqrt(2))) / 2")
 lgamma = _function("lgamma", 1, "logarithm of the gamma function's magnitude")
 digamma = _function("digamma", 1, "derivative of lgamma")
 trigamma = _function("trigamma", 1, "derivative of digamma")

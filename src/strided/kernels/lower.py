@@ -17,7 +17,7 @@ __all__ = ["FLOATS", "IR", "ITEMSIZE", "MEMORY", "Lowering", "Value", "compute_t
 _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven"}
 _COMPARE = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"), "ge": ("oge", "sge", "uge"),
             "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}
-_MATHLIB = frozenset("exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma digamma trigamma".split())
+_MATHLIB = frozenset("exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv ndtr lgamma digamma trigamma".split())
 
 _PARTWISE = frozenset("real imag pair cast param constant".split())
 

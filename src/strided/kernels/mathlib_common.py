@@ -278,4 +278,8 @@ def erf(x: Value) -> Value:
     return copysign(select(a < 1.0, erf_near(a), 1.0 - exp_normal(log_erfc)), x)
 
 
-COMMON = {f.__name__: f for f in (exp, exp2, expm1, log, log1p, log2, log10, asin, acos, atan, atan2, sinh, cosh, tanh, asinh, acosh, atanh, erf)}
+def ndtr(x: Value) -> Value:
+    return fma(erf(x * 0.5**0.5), 0.5, 0.5)
+
+
+COMMON = {f.__name__: f for f in (exp, exp2, expm1, log, log1p, log2, log10, asin, acos, atan, atan2, sinh, cosh, tanh, asinh, acosh, atanh, erf, ndtr)}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from . import mathlib_wide_tables as tables
 from .jit import LATE
 from .mathlib_tables import FLOAT
-from .scalar import Code, Value, absolute, at_most, constant, copysign, fma, polynomial
+from .scalar import Code, Value, absolute, at_least, at_most, constant, copysign, fma, polynomial
 
 LANES = 16
 TYPE = f"<{LANES} x float>"
@@ -85,7 +85,18 @@ def tanh(x: Value) -> Value:
     return _odd(x, tables.TANH_WIDTH, tables.TANH_MOST, tables.TANH)
 
 
-FUNCTIONS: dict[str, Callable[[Value], Value]] = {f.__name__: f for f in (exp, exp2, erf, tanh)}
+def ndtr(x: Value) -> Value:
+    magic, width = 1.5 * 2.0**23, tables.NDTR_WIDTH
+    a = at_least(at_most(x, tables.NDTR_MOST), -tables.NDTR_MOST)
+    shifted = fma(a, 1 / width, magic)
+    t = fma(shifted - magic, -width, a)
+    lowest, *others, p = [looked_up(row, shifted.bits()) for row in tables.NDTR]
+    for c in reversed(others):
+        p = fma(p, t, c)
+    return fma(p, t, lowest)
+
+
+FUNCTIONS: dict[str, Callable[[Value], Value]] = {f.__name__: f for f in (exp, exp2, erf, tanh, ndtr)}
 
 
 # ---- text -------------------------------------------------------------------------------------------------------------

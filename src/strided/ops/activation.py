@@ -11,7 +11,7 @@ from .table import TABLE, operator
 
 # ---- expressions -----------------------------------------------------------------------------------------------------------------------
 
-_gelu_erf = Pointwise("gelu", lambda x: x * 0.5 * (1 + E.erf(x * math.sqrt(0.5))), 1, node="Gelu")
+_gelu_erf = Pointwise("gelu", lambda x: x * E.ndtr(x), 1, node="Gelu")
 _gelu_tanh = Pointwise("gelu", lambda x: 0.5 * x * (1 + E.tanh(x * (math.sqrt(2 / math.pi) + 0.044715 * math.sqrt(2 / math.pi) * (x * x)))), 1, node="Gelu")
 _silu = Pointwise("silu", lambda x: x / (1 + E.exp(-x)), 1, node="Silu")
 _silu.gradient = lambda i: lambda g, x, y: g * (E.sigmoid(x) * (1 + x * (1 - E.sigmoid(x))))
