@@ -482,3 +482,14 @@ def test_views_of_what_a_call_was_given_are_views_of_it():
     tracked = torch.randn(4, 3, requires_grad=True)
     run(tracked)[0].sum().backward()
     assert tracked.grad[:, 0].tolist() == [0.0, 1.0, 1.0, 1.0] and "history" in run.compiled.reasons[0]
+
+
+def test_an_attribute_is_no_global_of_that_name():
+    """A loop's counter `step` beside `optimizer.step()`: the function does not read it."""
+    space = {"torch": torch}
+    exec("step = 0\nnet = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(net.parameters(), 0.1)\ndef train(x):\n    optimizer.zero_grad()\n    net(x).sum().backward()\n    optimizer.step()\ndef read(x):\n    return x * step", space)
+    run, read = torch.compile(space["train"]), torch.compile(space["read"])
+    for space["step"] in range(5):
+        run(torch.ones(3, 2))
+        assert read(torch.ones(1)).item() == space["step"]
+    assert run.programs == 2 and read.programs == 5

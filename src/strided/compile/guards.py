@@ -287,13 +287,14 @@ class Snapshot:
             self.same.append((base.__dict__, "forward", function))
             self._of_package(function.__code__, function.__globals__)
 
-    def _of_package(self, code, space):
-        """Functions of this package's modules that code reaches by name, `F.relu` or `torch.nn.functional.relu`: the modules must still hold them."""
+    def _of_package(self, code, space) -> dict:
+        """The globals of code. Functions of this package's modules that it reaches by name, `F.relu` or `torch.nn.functional.relu`: the modules must still hold them."""
         import dis
 
-        module = None
+        module, found = None, {}
         for step in dis.get_instructions(code):
-            if step.opname == "LOAD_GLOBAL":
+            if step.opname in _GLOBALS:
+                found[step.argval] = None
                 module = space.get(step.argval)
             elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
                 value = getattr(module, step.argval, None)
@@ -304,6 +305,7 @@ class Snapshot:
                 module = None
             if not (isinstance(module, types.ModuleType) and module.__name__.partition(".")[0] == _PACKAGE):
                 module = None
+        return found
 
     def _module(self, module):
         if _unsteady(module.__name__):
@@ -360,7 +362,6 @@ class Snapshot:
         if (code, id(space)) in self._codes:
             return
         self._codes.add((code, id(space)))
-        self._of_package(code, space)
         for const in code.co_consts:
             if isinstance(const, types.CodeType):
                 self._code(const, space)
@@ -368,6 +369,7 @@ class Snapshot:
                 self._names[const] = None
         for name in code.co_names:
             self._names[name] = None
+        for name in self._of_package(code, space):  # not every name of code is a global: `optimizer.step` has nothing to do with a variable `step`
             if name in space:
                 value = space[name]
                 self._entry(space, name, value)
@@ -383,6 +385,9 @@ class Snapshot:
             for step in dis.get_instructions(code):
                 if step.opname == "IMPORT_NAME" and step.argval in sys.modules:
                     self._queue.append(sys.modules[step.argval])
+
+
+_GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 
 
 def _import_opcode() -> int:
