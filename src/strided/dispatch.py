@@ -177,8 +177,18 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
         if entry.autocast == "parts":  # its operators have rules of their own, which are applied to outermost calls only
             return function(*args, **kwargs)
         args, kwargs = autocast_arguments(entry, args, kwargs)
-    if HOOKS.watchers and not (HOOKS.listeners or HOOKS.before or context.inference):
-        return _watched_call(context, entry, function, args, kwargs)
+    if HOOKS.watchers and not (HOOKS.listeners or HOOKS.before or context.inference):  # they are told the result, and that is all
+        context.depth = 1
+        try:
+            try:
+                result = function(*args, **kwargs)
+            except NotImplementedError as error:
+                result = call_unpacked(function, args, kwargs, error)
+            for callback in HOOKS.watchers:
+                callback(entry, args, result)
+        finally:
+            context.depth = 0
+        return result
     before = [t.mem for t in tensors_in((args, kwargs))] if HOOKS.listeners or context.inference else ()  # a write may give its tensor another storage
     context.depth = 1
     try:
@@ -202,21 +212,6 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
                 callback(event)
         finally:
             context.depth = 0
-    return result
-
-
-def _watched_call(context: Any, entry: Any, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Where watchers are all there is: they are told the result."""
-    context.depth = 1
-    try:
-        try:
-            result = function(*args, **kwargs)
-        except NotImplementedError as error:
-            result = call_unpacked(function, args, kwargs, error)
-        for callback in HOOKS.watchers:
-            callback(entry, args, result)
-    finally:
-        context.depth = 0
     return result
 
 

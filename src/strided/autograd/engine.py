@@ -42,7 +42,7 @@ def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=
     nodes = None
     if inputs is not None:
         this.restrict([_input_edge(x, accumulate) for x in inputs], accumulate)
-    elif len(roots) == 1 and not (create_graph or LOOKS or anomaly.enabled):
+    elif len(roots) == 1 and not (create_graph or anomaly.enabled):
         nodes = _chain(roots[0][0])
     state = STATE
     previous = state.grad_enabled, state.run, state.phase
@@ -97,6 +97,8 @@ def run_chain(nodes: list[Node], grad, retain_graph: bool) -> None:
             results = node.apply(grad)
             if type(results) is not tuple or len(results) != len(edges):
                 results = counted(node, results)
+        for look in LOOKS:
+            look(node, (grad,), results)
         if not retain_graph:
             node.release()
         following = leaves = None
@@ -215,7 +217,6 @@ class _Run:
 
     def loop(self, roots) -> None:
         uses, needed, buffers, captures, retain_graph = self.count(), self.needed, self.buffers, self.captures, self.retain_graph
-        plain = not LOOKS
         heap: list[tuple[int, Node]] = []  # ready nodes, the one made last first
         ready = None  # one more of them: while it is the only one, as in a chain, the heap is not needed
         for node, number, grad in roots:
@@ -252,10 +253,12 @@ class _Run:
             else:
                 node.needs = [edge is not None for edge in edges]
             grad = grads[0]
-            if grad is not None and len(grads) == 1 and node.hooks is None and plain and not anomaly.enabled:  # `apply`, inline for the usual case
+            if grad is not None and len(grads) == 1 and node.hooks is None and not anomaly.enabled:  # `apply`, inline for the usual case
                 results = node.apply(grad)
                 if type(results) is not tuple or len(results) != len(edges):
                     results = counted(node, results)
+                for look in LOOKS:
+                    look(node, grads, results)
                 if not retain_graph:
                     node.release()
             else:

@@ -25,6 +25,7 @@ class Node(NodeBase):
     __slots__ = ()
     saved_names: tuple[str, ...] = ()
     hooks: NodeHooks | None  # None at first
+    made_at: Any  # None; where the operator was called, while somebody watches (lens/watch.py)
     seq: int  # nodes are numbered in the order in which they are made
     shown: str | None = None  # the name, where several operators together are one in PyTorch
     skips_undefined = True  # no gradient for any output: the node need not run

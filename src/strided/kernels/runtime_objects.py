@@ -10,7 +10,7 @@ from .runtime_text import Function
 TENSOR = (
     "spec", "mem", "ptr", "_tracked", "_node", "_nr", "_grad", "_base", "_hooks", "_inference", "_accumulator", "_seen", "_view_kind", "_retains", "_post_hooks",
 )  # fmt: skip
-NODE = ("edges", "seq", "saves", "specs", "needs", "hooks")
+NODE = ("edges", "seq", "saves", "specs", "needs", "hooks", "made_at")
 # A thread's modes and what it begins with: autograd's (autograd/modes.py), then dispatch's (dispatch.py).
 _MODES = {
     "grad_enabled": "@g_true", "inference": "@g_false", "saved_hooks": "@g_empty", "saved_hooks_disabled": "@g_none", "run": "@g_none",
@@ -25,7 +25,7 @@ TENSOR_DICT, NODE_DICT = _HEADER + 8 * len(TENSOR), _HEADER + 8 * len(NODE)
 TENSOR_SIZE, NODE_SIZE, MODES_SIZE = TENSOR_DICT + 16, NODE_DICT + 16, _HEADER + 8 * len(MODES)
 
 # What a new object holds; fields that are not named hold nothing, and reading them is an AttributeError.
-_NONE = {"tensor": ("_node", "_grad", "_base", "_hooks", "_accumulator", "_view_kind", "_post_hooks"), "node": ("hooks",)}
+_NONE = {"tensor": ("_node", "_grad", "_base", "_hooks", "_accumulator", "_view_kind", "_post_hooks"), "node": ("hooks", "made_at")}
 _FALSE = {"tensor": ("_tracked", "_inference", "_retains"), "node": ()}
 _ZERO = {"tensor": ("_nr", "_seen"), "node": ()}
 # Fields through which a cycle may lead.

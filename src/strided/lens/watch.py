@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 from .. import dispatch
 from ..autograd import engine, no_grad
 from ..block_tensor import BlockTensor
-from ..kernels.finite import ANSWER, INFINITE, NAN, Runs, answer, descriptor_of, specials
-from ..kernels.native import launch, read_scalar
+from ..kernels.finite import INFINITE, NAN, Runs, descriptor_of, specials
+from ..kernels.native import read_scalar
+from ..kernels.native_objects import scan
 from ..layout import broadcast_shapes
 from ..nn.module import Module
 from ..optim.optimizer import GLOBAL_STEP_POST, GLOBAL_STEP_PRE
@@ -28,7 +29,7 @@ _OPTIMISERS = 32  # a run that makes one for each of many tasks is not searched 
 _EVERY, _OFTEN, _SELDOM = 4, 64, 32  # calls of an activation between looks at it: at first, until so many calls, then
 _MARKS, _MARKED_BYTES = 64, 64 << 20  # storages with infinities or NaN that are remembered
 _TRAILS = 1 << 14  # calls whose lines are remembered
-_DENSE_STEPS, _SPARSE = 20, 10  # gradient norms are taken at each of the first steps, then at every tenth
+_DENSE_STEPS, _SPARSEST = 20, 32  # gradient norms are taken at each of the first steps, then ever more seldom, at last every so many
 
 
 class Place(NamedTuple):
@@ -69,6 +70,7 @@ class Watch:
         self.bad_gradient: tuple[int, str, Special | None, int] | None = None  # step, parameter, origin, backward passes so far
         self.bad_parameter: tuple[int, str] | None = None
         self.relus: dict[tuple, list] = {}  # by (code, place in it): units, calls so far, looks, which units fired
+        self.counters: dict[tuple, list] = {}  # the same entries, by (id of code, place in it, spec)
         self.broadcasts: dict[Place, tuple] = {}
         self.optimisers: list[Any] = []  # weakly would lose those made in functions that returned: kept
         self.received: set[int] = set()  # ids of parameters that had a gradient at some step
@@ -80,6 +82,7 @@ class Watch:
         self.complete: dict[int, int] = {}  # how many parameters a group, by its id, had when each of them had received a gradient
         self.flagged = False  # infinities or NaN were seen in a backward pass
         self.runs: dict[int, tuple[list, Runs]] = {}  # of the gradients of each group's parameters, by the group's id
+        self.paused = False  # operators go by unseen while an optimiser steps
 
     # ---- listening ----
 
@@ -93,6 +96,7 @@ class Watch:
         return self
 
     def __exit__(self, *exc):
+        self._resume()
         engine.BEFORE.remove(self._before_backward)
         engine.LOOKS.remove(self._after_node)
         for table, key in self.handles:
@@ -102,29 +106,38 @@ class Watch:
     def _see(self, entry, args, result) -> None:
         if entry.view or get_ident() != self.thread:
             return
-        if type(result) is Tensor:
-            if result.spec.dtype.is_floating_point:
-                self._check(entry, args, result)
-                if result._tracked:
-                    if entry.name in _RELUS:
-                        if result.spec.ndim >= 2:
-                            self._activation(result)
-                    elif len(args) >= 2 and (entry.pointwise or entry.name.endswith("loss")) and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
-                        if args[0].ndim != args[1].ndim:
-                            self._broadcast(entry, args[0], args[1])
-        elif type(result) is tuple or type(result) is list:
-            for t in result:
+        several = type(result) is tuple or type(result) is list
+        found = _specials_in(result)
+        if found or self.marks:
+            for t in result if several else (result,):
                 if type(t) is Tensor and t.spec.dtype.is_floating_point:
                     self._check(entry, args, t)
+        if type(result) is not Tensor or result._node is None or dispatch.CONTEXT.phase == "backward":
+            return
+        # (code, place in it) of the user's line. The way from an operator inside a module up to that line is long, and the same at each step: it is remembered
+        # by what was called since the step began and by the place of this call in the module.
+        frame = sys._getframe(3)  # who called the operator's public form, which is behind hooked_call
+        code = frame.f_code
+        made_at: tuple | None = code, frame.f_lasti
+        self.trail = key = hash((self.trail, entry, id(code), frame.f_lasti))
+        if (_ours.get(id(code)) or _judged(code))[0]:
+            made_at = self.trails.get(key)
+            if made_at is None:
+                if len(self.trails) >= _TRAILS:
+                    self.trails.clear()
+                made_at = self.trails[key] = _outwards(frame) or ()
+        result._node.made_at = made_at
+        if entry.name in _RELUS:
+            self._activation(result)
+        elif len(args) >= 2 and (entry.pointwise or entry.name.endswith("loss")) and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
+            if args[0].ndim != args[1].ndim:
+                self._broadcast(entry, args[0], args[1])
 
     # ---- infinities and NaN ----
 
     def _check(self, entry, args, t: Tensor) -> None:
         spec = t.spec
-        found = _specials_of(t)
-        node = t._node
-        if node is not None and dispatch.CONTEXT.phase != "backward":
-            node.__dict__["_made_at"] = self._frame_of(entry)
+        found = _specials_in(t)
         if not found:
             if self.marks and id(t.mem) in self.marks and spec.nbytes == t.mem.nbytes:
                 del self.marks[id(t.mem)]  # written over
@@ -144,12 +157,12 @@ class Watch:
 
     def _after_node(self, node, grads, results) -> None:
         """A node of a backward pass gave `results`. (Its operators are not looked at one by one: that would cost more than they do.)"""
-        if get_ident() != self.thread:
+        if not (_specials_in(results) or self.marks) or get_ident() != self.thread:
             return
         for t in results:
             if type(t) is not Tensor:
                 continue
-            found = _specials_of(t)
+            found = _specials_in(t)
             if not found:
                 if self.marks and id(t.mem) in self.marks:
                     del self.marks[id(t.mem)]  # its memory was another's
@@ -163,28 +176,10 @@ class Watch:
             causes = [mark for mark in marks if mark is not None]
             same = next((cause for cause in causes if cause.kind == kind), None)
             if same is None:
-                same = Special(kind, node.name(), _place_of(node.__dict__.get("_made_at")), "backward", tuple(t.spec.shape), causes[0] if causes else None)
+                same = Special(kind, node.name(), _place_of(node.made_at), "backward", tuple(t.spec.shape), causes[0] if causes else None)
                 if kind == NAN and self.first is None:
                     self.first = same
             self._mark(t.mem, same)
-
-    def _frame_of(self, entry) -> tuple | None:
-        """(code, place in it) of the user's line that called an operator.
-
-        The way from an operator inside a module up to that line is long, and the same at each step: it is remembered by what was called since the step
-        began and by the place of this call in the module.
-        """
-        frame = sys._getframe(6)  # who called the operator's public form, which is behind _check, _see, _watched_call and hooked_call
-        code, place = frame.f_code, frame.f_lasti
-        self.trail = key = hash((self.trail, entry, id(code), place))
-        if not (_ours.get(id(code)) or _judged(code))[0]:
-            return code, place
-        found = self.trails.get(key)
-        if found is None:
-            if len(self.trails) >= _TRAILS:
-                self.trails.clear()
-            found = self.trails[key] = _outwards(frame) or ()
-        return found or None
 
     def _mark_of(self, x: Tensor) -> Special | None:
         """What is known of specials in an input; one that no operator was seen to make came with the data."""
@@ -221,6 +216,7 @@ class Watch:
                             self.pending[id(optimiser)] = self.pending[id(optimiser)] or place
                         else:
                             del self.pending[id(optimiser)]
+        self._resume()
         self.backwards += 1
         self.trail = 0
         for t in tensors:
@@ -239,21 +235,25 @@ class Watch:
     def _before_step(self, optimiser, args, kwargs) -> None:
         if get_ident() != self.thread:
             return
-        if all(optimiser is not known for known in reversed(self.optimisers)) and len(self.optimisers) < _OPTIMISERS:
+        self._resume()
+        if len(self.optimisers) < _OPTIMISERS and not any(optimiser is known for known in self.optimisers):
             self.optimisers.append(optimiser)
             self.name_parameters()
         self.steps += 1
         place = self.pending.pop(id(optimiser), None)
         if self.uncleared is None and self.steps <= _DENSE_STEPS:  # another optimiser's loss may pass through these parameters before theirs are cleared, as in a GAN
             self.uncleared = place
-        look = self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0
-        total = 0.0
+        look = _looked_at(self.steps)
         for group in optimiser.param_groups:
             if self.complete.get(id(group)) != len(group["params"]):
                 self._receive(group)
+        if not (args or kwargs):  # a closure's operators are seen
+            self.paused = True
+            dispatch.HOOKS.release()
         if not (look or self.flagged):
             return
         self.flagged = False
+        total = 0.0
         with no_grad(), _quiet():
             for group in optimiser.param_groups:
                 moved = [p for p in group["params"] if p.grad is not None]
@@ -275,6 +275,12 @@ class Watch:
         if look:
             self.totals.append((self.steps, math.sqrt(total)))
 
+    def _resume(self) -> None:
+        """Operators are seen again. Also called where a step may have ended in an exception."""
+        if self.paused:
+            self.paused = False
+            dispatch.HOOKS.acquire()
+
     def _receive(self, group) -> None:
         """Notes which parameters have a gradient. Once all had one, nothing is asked any more unless parameters are added."""
         params = group["params"]
@@ -293,9 +299,10 @@ class Watch:
         return held[1].specials([g.ptr for g in grads])
 
     def _after_step(self, optimiser, args, kwargs) -> None:
+        self._resume()
         self.pending[id(optimiser)] = None
         self.marks.clear()  # of activations: holding them holds their memory
-        if self.bad_parameter is None and self.bad_gradient is None and (self.steps <= _DENSE_STEPS or self.steps % _SPARSE == 0):
+        if self.bad_parameter is None and self.bad_gradient is None and _looked_at(self.steps):
             for group in optimiser.param_groups:
                 for p in group["params"]:
                     if not isinstance(p, BlockTensor) and specials(p.dtype.name, p.data_ptr(), p.spec.layout.span):
@@ -331,16 +338,21 @@ class Watch:
                 self.broadcasts.setdefault(place, (entry.name, list(a.shape), list(b.shape), list(full)))
 
     def _activation(self, result: Tensor) -> None:
-        place = result._node.__dict__.get("_made_at") or _outwards(sys._getframe(2))
-        if place is None:
+        place = result._node.made_at
+        if not place or result.spec.ndim < 2:
             return
-        unit = 1 if result.ndim in (4, 5) else result.ndim - 1
-        state = self.relus.setdefault(place, [])
-        key = result.shape[unit]
-        held = next((s for s in state if s[0] == key), None)
+        key = id(place[0]), place[1], result.spec  # (the hash of a code object would go through all of it)
+        held = self.counters.get(key)
+        unit = 1 if result.spec.ndim in (4, 5) else result.spec.ndim - 1
         if held is None:
-            held = [key, 0, 0, None]
-            state.append(held)
+            if len(self.counters) >= _TRAILS:
+                self.counters.clear()
+            state, units = self.relus.setdefault(place, []), result.shape[unit]
+            held = next((s for s in state if s[0] == units), None)
+            if held is None:
+                held = [units, 0, 0, None]
+                state.append(held)
+            self.counters[key] = held
         held[1] += 1
         if held[1] > _EVERY and held[1] % (_EVERY if held[1] < _OFTEN else _SELDOM):
             return
@@ -350,17 +362,19 @@ class Watch:
         held[2] += 1
 
 
-def _specials_of(t: Tensor) -> int:
-    """INFINITE | NAN as the elements hold them; what lies between a window's elements counts, too."""
-    spec = t.spec
-    facts = _kinds.get(spec)
-    if facts is None:
-        desc = None if spec.is_meta or not spec.dtype.is_floating_point else descriptor_of(spec.dtype.name)
-        facts = _kinds.put(spec, (desc, spec.layout.span))
-    if facts[0] is None:
-        return 0
-    launch(facts[0], t.ptr, facts[1], ANSWER)
-    return answer[0]
+def _specials_in(value) -> int:
+    """INFINITE | NAN as the elements of a tensor, or of the tensors of a tuple or list, hold them; what lies between a window's elements counts, too."""
+    if type(value) is list:
+        value = tuple(value)
+    found = scan(_kinds, value)
+    if found >= 0:
+        return found
+    for t in value if type(value) is tuple else (value,):
+        if isinstance(t, Tensor) and not isinstance(t, BlockTensor):
+            spec = t.spec
+            descriptor = None if not spec.is_plain or not spec.dtype.is_floating_point else descriptor_of(spec.dtype.name)
+            _kinds.put(spec, None if descriptor is None else (descriptor, spec.layout.span))
+    return scan(_kinds, value)
 
 
 _kinds = dispatch.PlanCache()
@@ -369,6 +383,11 @@ _kinds = dispatch.PlanCache()
 def _value(t: Tensor) -> float:
     with no_grad(), _quiet():
         return float(t.detach())
+
+
+def _looked_at(step: int) -> bool:
+    """Whether the gradients of a step are measured: of all at first, then of about sixteen while the number of steps doubles."""
+    return step <= _DENSE_STEPS or step % min(_SPARSEST, 1 << step.bit_length() - 5) == 0
 
 
 class _quiet:
@@ -412,13 +431,16 @@ def user_place() -> Place | None:
     return _place_of(_outwards(sys._getframe(2)))
 
 
+_ENGINE = engine._Run.loop.__code__, engine.run_chain.__code__  # where a node runs, as `node`
+
+
 def _backward_place() -> tuple[Place | None, str]:
     """Where the node that is running was made, and its name: the engine's own frame knows the node."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        if frame.f_code is engine._Run.loop.__code__:
+        if frame.f_code in _ENGINE:
             node = frame.f_locals.get("node")
-            return (None, "backward") if node is None else (_place_of(node.__dict__.get("_made_at")), node.name())
+            return (None, "backward") if node is None else (_place_of(node.made_at), node.name())
         frame = frame.f_back
     return None, "backward"
 
