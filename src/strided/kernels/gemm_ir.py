@@ -2,19 +2,24 @@
 
 One generator for every host: vector width and tile are parameters (`Tile`). Which kernel a product gets is decided in matmul.py; vectors times matrices are gemv_ir.py.
 
-    for each rectangle of C (a thread's share):                 C [m, n] = alpha * A [m, k] @ B [k, n]  (+ beta * I [m, n])
+    for each rectangle of C (claimed as threads come):               C [m, n] = alpha * A [m, k] @ B [k, n]  (+ beta * I [m, n])
       for n in steps of NC: for k in steps of KC:   pack B [kc, nc] into panels [nc/NR][kc][NR]
         for m in steps of MC:                       pack A [mc, kc] into panels [mc/MR][kc][MR]
           for each tile of MR x NR: micro-kernel: outer products in registers over kc
 """
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from .gemm_dots import close_tiles, multiply, open_tiles, rows_of_blocks, tile_micro
 from .gemm_pack import GROUP, Kind, masked_load, masked_store, packing
 from .gemm_text import DROPPED, SIZES, TYPES, Function, is_float, module, vector
+from .runtime_pool import TEAM
 
 # Descriptor words (8 and up); strides in elements of the operand they belong to. The epilogue's operand I is the added input of addmm, or a bias.
-WORDS = ("m n k items rows cols kc mc nc rsa csa rsb csb rsc csc rsi csi at_b at_p at_tile scratch batch_dims").split()
+# C is cut into rectangles: `down` slices of rows for each of `across` blocks of columns, whose bounds stand at the end. Threads claim `chunk` slices at a time. `keep` is what a round
+# of k takes, in words, where a block of B is packed whole and kept for all slices of rows (0: it is packed anew for each).
+WORDS = ("m n k units chunk down across kc mc nc rsa csa rsb csb rsc csc rsi csi at_b at_p at_tile scratch keep batch_dims").split()
 FIRST = 8
 AFTER, AFTER_WORDS = 5, 6  # of the header: what runs on finished blocks of C (0: nothing), and where its words begin (epilogue.py)
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
@@ -216,7 +221,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
     strides = "i64 %rsa, i64 %csa, i64 %rsb, i64 %csb, i64 %rsc, i64 %csc, i64 %rsi, i64 %csi"
     after = "ptr %after, ptr %words, ptr %slots, i64 %row, i64 %col"
-    blocks = "i64 %kc, i64 %mc, i64 %nc, ptr %pa, ptr %pb, ptr %pp, ptr %tile"
+    blocks = "i64 %kc, i64 %mc, i64 %nc, ptr %pa, ptr %panels, ptr %pp, ptr %tile, i64 %keep, i1 %ready, i1 %low"
     f = Function("rectangle", f"i64 %m, i64 %n, i64 %k, ptr %a, ptr %b, ptr %c, ptr %i, {strides}, {blocks}, {acc} %alpha, {acc} %beta, {after}", attributes + " noinline")
     top, nr = t.heights[0], t.nr
     unit = f.compare("eq", "%csc", 1)
@@ -227,7 +232,8 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     dot, word = kind.dot, kind.word
     tiles, front = bool(dot and dot.form == "tiles"), int(bool(dot and dot.moved))  # rows before a panel of B: where its sums start
     direct = bm == acc and kind.b not in DROPPED and not dot  # what is converted on the way is packed
-    few = f.both(f.compare("sle", "%m", 2 * top), f.compare("eq", "%csb", 1)) if direct else "false"
+    few = f.both("%low", f.compare("eq", "%csb", 1)) if direct else "false"
+    block = f.variable("ptr", "%panels")  # where the panels of a round stand
 
     def in_place(width):  # few rows would not repay the packing of B: read whole panels of it where they are
         return f.both(few, f.compare("eq", width, nr)) if direct else "false"
@@ -237,10 +243,37 @@ def rectangle(kind: Kind, attributes: str) -> Function:
 
     def right_at(j, depth):
         """The panel of B that begins with column j of those packed."""
-        return f.at(word, "%pb", f.add(f.mul(j, f.add(depth, front)), front * nr))
+        return f.at(word, f.load("ptr", block), f.add(f.mul(j, f.add(depth, front)), front * nr))
 
     def pack_b(k, n, width, length, target):
         f.do(f"call void @{kind.packer(False)}(ptr {b_at(k, n)}, i64 %csb, i64 %rsb, i64 {width}, i64 {length}, ptr {target}, i64 {nr})")
+
+    def pack_block(n0, n_here, k0, k_here, depth):
+        """The panels of B [k_here, n_here], as far as they are not read in place."""
+        four = f.mul(f.div(n_here, GROUP * nr), GROUP * nr)
+        grouped = f.both(f.compare("eq", "%csb", 1), f.op(f"xor i1 {few}, true"))
+        four = f.op(f"select i1 {grouped}, i64 {four}, i64 0")
+        with f.loop(0, four, GROUP * nr) as j:  # pack B
+            step = f.mul(f.add(depth, front), nr)
+            f.do(f"call void @pack_rows(ptr {b_at(k0, f.add(n0, j))}, i64 %rsb, i64 {k_here}, ptr {right_at(j, depth)}, i64 {step})")
+        if dot:  # the last group of those panels, where k ends within it
+            whole_k = f.mul(f.div(k_here, dot.group), dot.group)
+            with f.when(f.compare("ne", k_here, whole_k)), f.loop(0, four, nr) as j:
+                target = f.at(word, right_at(j, depth), f.mul(f.div(whole_k, dot.group), nr))
+                pack_b(f.add(k0, whole_k), f.add(n0, j), nr, f.sub(k_here, whole_k), target)
+        with f.loop(four, n_here, nr) as j:
+            width = f.min(nr, f.sub(n_here, j))
+            with f.when(f.op(f"xor i1 {in_place(width)}, true")):
+                pack_b(k0, f.add(n0, j), width, k_here, right_at(j, depth))
+        if dot and tiles:  # whole tiles are read of every panel
+            groups = f.ceil_div(k_here, dot.group)
+            rest = f.mul(f.sub(depth, groups), nr * SIZES[word])
+            with f.loop(0, n_here, nr) as j:
+                f.call("void", "llvm.memset.p0.i64", f"ptr {f.at(word, right_at(j, depth), f.mul(groups, nr))}", "i8 0", f"i64 {rest}", "i1 false")
+        if front:
+            with f.loop(0, n_here, nr) as j:
+                panel = right_at(j, depth)
+                f.do(f"call void @start_sums(ptr {panel}, i64 {depth}, i64 {nr}, ptr {f.at(word, panel, -nr)})")
 
     rounds = f.ceil_div("%k", "%kc")
     rounds = f.op(f"call i64 @llvm.smax.i64(i64 {rounds}, i64 1)")  # k = 0: one round of nothing writes the zeros
@@ -251,32 +284,11 @@ def rectangle(kind: Kind, attributes: str) -> Function:
             k0 = f.mul(round_, "%kc")
             k_here = f.min("%kc", f.sub("%k", k0))
             depth = f.mul(f.ceil_div(k_here, dot.group * dot.words), dot.words) if dot else k_here
+            f.store("ptr", f.at(word, "%panels", f.mul(round_, "%keep")), block)
             more = f.compare("ne", round_, 0)
             last = f.compare("eq", f.add(round_, 1), rounds)
-            four = f.mul(f.div(n_here, GROUP * nr), GROUP * nr)
-            grouped = f.both(f.compare("eq", "%csb", 1), f.op(f"xor i1 {few}, true"))
-            four = f.op(f"select i1 {grouped}, i64 {four}, i64 0")
-            with f.loop(0, four, GROUP * nr) as j:  # pack B
-                step = f.mul(f.add(depth, front), nr)
-                f.do(f"call void @pack_rows(ptr {b_at(k0, f.add(n0, j))}, i64 %rsb, i64 {k_here}, ptr {right_at(j, depth)}, i64 {step})")
-            if dot:  # the last group of those panels, where k ends within it
-                whole_k = f.mul(f.div(k_here, dot.group), dot.group)
-                with f.when(f.compare("ne", k_here, whole_k)), f.loop(0, four, nr) as j:
-                    target = f.at(word, right_at(j, depth), f.mul(f.div(whole_k, dot.group), nr))
-                    pack_b(f.add(k0, whole_k), f.add(n0, j), nr, f.sub(k_here, whole_k), target)
-            with f.loop(four, n_here, nr) as j:
-                width = f.min(nr, f.sub(n_here, j))
-                with f.when(f.op(f"xor i1 {in_place(width)}, true")):
-                    pack_b(k0, f.add(n0, j), width, k_here, right_at(j, depth))
-            if dot and tiles:  # whole tiles are read of every panel
-                groups = f.ceil_div(k_here, dot.group)
-                rest = f.mul(f.sub(depth, groups), nr * SIZES[word])
-                with f.loop(0, n_here, nr) as j:
-                    f.call("void", "llvm.memset.p0.i64", f"ptr {f.at(word, right_at(j, depth), f.mul(groups, nr))}", "i8 0", f"i64 {rest}", "i1 false")
-            if front:
-                with f.loop(0, n_here, nr) as j:
-                    panel = right_at(j, depth)
-                    f.do(f"call void @start_sums(ptr {panel}, i64 {depth}, i64 {nr}, ptr {f.at(word, panel, -nr)})")
+            with f.when(f.op("xor i1 %ready, true")):
+                pack_block(n0, n_here, k0, k_here, depth)
             with f.loop(0, "%m", "%mc") as m0:
                 m_here = f.min("%mc", f.sub("%m", m0))
                 source_a = f.at(am, "%a", f.add(f.mul(m0, "%rsa"), f.mul(k0, "%csa")))
@@ -393,57 +405,111 @@ def batch_offsets(f: Function, index, first_word: int, dims, operands: int) -> l
 
 
 def kernel(kind: Kind) -> Function:
-    """The entry: work items are (batch, rectangle of C); part p of n takes its share of them."""
+    """The entry. A part takes rectangles of C one after the other, from a block of columns of its own first: those that no other part has taken yet."""
     acc = kind.acc
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
-    begin = f.div(f.mul(word["items"], "%part"), "%parts")
-    end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
     names = ["c", "a", "b"] + (["i"] if kind.epilogue == "add" else [])
     slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for n, name in enumerate(names)}
     scalars = scalar_slots(f, kind, len(names))
     after = f.load("ptr", f.at("i64", "%desc", AFTER))
     after_words = f.load("i64", f.at("i64", "%desc", AFTER_WORDS))
-    with f.when(f.compare("slt", begin, end)):
-        cell = f.variable("ptr", f.variable(f"[{STACK} x i8]", align=64))
-        large = f.compare("sgt", word["scratch"], STACK)
-        with f.when(large):
-            f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {word['scratch']})")
-        scratch = f.load("ptr", cell)
-        at = {name: f.at("i8", scratch, word[name]) for name in ("at_b", "at_p", "at_tile")}
-        tiles = kind.dot and kind.dot.form == "tiles"
-        if tiles:
-            open_tiles(f)
-        down, across = f.ceil_div(word["m"], word["rows"]), f.ceil_div(word["n"], word["cols"])
-        each = f.mul(down, across)
-        with f.loop(begin, end) as item:
-            offsets = batch_offsets(f, f.div(item, each), BATCH, word["batch_dims"], 4)
-            inside = f.rem(item, each)
-            m0, n0 = f.mul(f.div(inside, across), word["rows"]), f.mul(f.rem(inside, across), word["cols"])
-            m, n = f.min(word["rows"], f.sub(word["m"], m0)), f.min(word["cols"], f.sub(word["n"], n0))
-            corner = {}
-            for name, offset in zip("abci", offsets):
-                if name == "i" and "i" not in slot:
-                    corner["i"] = "null"
-                    continue
-                memory = TYPES[getattr(kind, name)][0]
-                here = offset
-                if name != "b":
-                    here = f.add(here, f.mul(m0, word["rs" + name]))
-                if name != "a":
-                    here = f.add(here, f.mul(n0, word["cs" + name]))
-                corner[name] = f.at(memory, slot[name], here)
-            strides = ", ".join(f"i64 {word[s]}" for s in ("rsa", "csa", "rsb", "csb", "rsc", "csc", "rsi", "csi"))
-            f.do(
-                f"call void @rectangle(i64 {m}, i64 {n}, i64 {word['k']}, ptr {corner['a']}, ptr {corner['b']}, ptr {corner['c']}, ptr {corner['i']}, {strides}, "
-                f"i64 {word['kc']}, i64 {word['mc']}, i64 {word['nc']}, ptr {scratch}, ptr {at['at_b']}, ptr {at['at_p']}, ptr {at['at_tile']}, "
-                f"{acc} {scalars[0]}, {acc} {scalars[1]}, ptr {after}, ptr {f.at('i64', '%desc', after_words)}, ptr %slots, i64 {m0}, i64 {n0})"
-            )
+    counters, kept = f.variable("ptr", f.variable("i64", 0)), f.variable("ptr", "null")  # alone: a counter of its own, and nothing is kept
+    with f.when(f.compare("sgt", "%parts", 1)):
+        shared = f.load("ptr", f.at("ptr", "%slots", f.load("i64", f.at("i64", "%desc", 1))))
+        f.store("ptr", shared, counters)
+        table = f.load("ptr", f.at("ptr", shared, TEAM))
+        with f.when(f.op(f"icmp ne ptr {table}, null")):
+            f.store("ptr", f.at("i8", table, f.mul("%part", 16)), kept)
+    counters = f.load("ptr", counters)
+    tiles = kind.dot and kind.dot.form == "tiles"
+    cell, started = f.variable("ptr", f.variable(f"[{STACK} x i8]", align=64)), f.variable("i1", 0)
+    large = f.compare("sgt", word["scratch"], STACK)
+    rows, columns = f.at("i64", "%desc", f.add(f.mul(word["batch_dims"], 5), BATCH)), f.variable("ptr")
+    f.store("ptr", f.at("i64", rows, f.add(word["down"], 1)), columns)
+    columns = f.load("ptr", columns)
+    low = f.compare("sle", word["m"], 2 * kind.tile.heights[0])
+    with f.loop(0, word["across"]) as turn:
+        block = f.rem(f.add("%part", turn), word["across"])
+        n0 = f.load("i64", f.at("i64", columns, block))
+        n = f.sub(f.load("i64", f.at("i64", columns, f.add(block, 1))), n0)
+        packed = f.variable("i64")  # the matrix of which this block of B is packed
+        f.store("i64", -1, packed)
+        taken = f.ceil_div(word["units"], word["chunk"])
+        with claims(f, f.at("i64", counters, block), taken) as claim:
+            first = f.mul(claim, word["chunk"])
+            last = f.min(f.add(first, word["chunk"]), word["units"])
+            with f.when(f.op(f"xor i1 {f.load('i1', started)}, true")):
+                f.store("i1", 1, started)
+                if tiles:
+                    open_tiles(f)
+                with f.when(large):
+                    memory(f, cell, f.load("ptr", kept), word["scratch"])
+            with f.loop(first, last) as unit:
+                scratch = f.load("ptr", cell)
+                at = {name: f.at("i8", scratch, word[name]) for name in ("at_b", "at_p", "at_tile")}
+                matrix, slice_ = f.div(unit, word["down"]), f.rem(unit, word["down"])
+                m0 = f.load("i64", f.at("i64", rows, slice_))
+                m = f.sub(f.load("i64", f.at("i64", rows, f.add(slice_, 1))), m0)
+                offsets = batch_offsets(f, matrix, BATCH, word["batch_dims"], 4)
+                corner = {}
+                for name, offset in zip("abci", offsets):
+                    if name == "i" and "i" not in slot:
+                        corner["i"] = "null"
+                        continue
+                    here = offset
+                    if name != "b":
+                        here = f.add(here, f.mul(m0, word["rs" + name]))
+                    if name != "a":
+                        here = f.add(here, f.mul(n0, word["cs" + name]))
+                    corner[name] = f.at(TYPES[getattr(kind, name)][0], slot[name], here)
+                ready = f.both(f.compare("ne", word["keep"], 0), f.compare("eq", f.load("i64", packed), matrix))
+                f.store("i64", matrix, packed)
+                strides = ", ".join(f"i64 {word[s]}" for s in ("rsa", "csa", "rsb", "csb", "rsc", "csc", "rsi", "csi"))
+                f.do(
+                    f"call void @rectangle(i64 {m}, i64 {n}, i64 {word['k']}, ptr {corner['a']}, ptr {corner['b']}, ptr {corner['c']}, ptr {corner['i']}, {strides}, "
+                    f"i64 {word['kc']}, i64 {word['mc']}, i64 {word['nc']}, ptr {scratch}, ptr {at['at_b']}, ptr {at['at_p']}, ptr {at['at_tile']}, i64 {word['keep']}, i1 {ready}, i1 {low}, "
+                    f"{acc} {scalars[0]}, {acc} {scalars[1]}, ptr {after}, ptr {f.at('i64', '%desc', after_words)}, ptr %slots, i64 {m0}, i64 {n0})"
+                )
+    with f.when(f.load("i1", started)):
         if tiles:
             close_tiles(f)
-        with f.when(large):
-            f.do(f"call void @free(ptr {scratch})")
+        with f.when(f.both(large, f.op(f"icmp eq ptr {f.load('ptr', kept)}, null"))):
+            f.do(f"call void @free(ptr {f.load('ptr', cell)})")
     return f
+
+
+@contextmanager
+def claims(f: Function, counter, stop):
+    """The numbers below `stop` that nobody has taken from the counter yet, one after the other."""
+    tag = f"claim{len(f.body)}"
+    f.do(f"br label %{tag}.head")
+    f.label(f"{tag}.head")
+    number = f.op(f"atomicrmw add ptr {counter}, i64 1 monotonic")
+    f.do(f"br i1 {f.compare('slt', number, stop)}, label %{tag}.body, label %{tag}.end")
+    f.label(f"{tag}.body")
+    yield number
+    f.do(f"br label %{tag}.head")
+    f.label(f"{tag}.end")
+
+
+def memory(f: Function, cell, kept, size) -> None:
+    """Scratch of `size` bytes into `cell`: what this part kept from its last job where that is enough."""
+
+    def fresh():
+        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {size})")
+
+    def held():
+        room = f.at("i64", kept, 1)
+        with f.when(f.compare("slt", f.load("i64", room), size)):
+            f.do(f"call void @free(ptr {f.load('ptr', kept)})")
+            f.store("i64", 0, room)
+            f.store("ptr", "null", kept)
+            f.do(f"call i32 @posix_memalign(ptr {kept}, i64 64, i64 {size})")
+            f.store("i64", size, room)
+        f.store("ptr", f.load("ptr", kept), cell)
+
+    f.choose(f.op(f"icmp eq ptr {kept}, null"), fresh, held)
 
 
 def scalar_slots(f: Function, kind: Kind, first: int) -> list[str]:

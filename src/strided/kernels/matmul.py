@@ -4,12 +4,15 @@ Holds the choice of kernel, tile, blocking and split over threads. The code itse
 """
 from __future__ import annotations
 
+import struct
+
 from ..layout import collapse
 from . import gemm_ir, gemv_ir, jit, native
 from .gemm_dots import DOTS, TILE, dot_for
 from .gemm_pack import Kind, Tile
 from .gemm_text import DROPPED, SIZES, TYPES
 from .precision import operand
+from .runtime_pool import SHARING, TEAM
 
 DTYPES = frozenset(TYPES) - DROPPED.keys()
 THREAD_GRAIN = 1 << 19  # multiply-adds a part should have at least: some microseconds, what waking a thread costs
@@ -20,6 +23,8 @@ LARGE = 8 << 20  # bytes of a matrix that stands in no cache that is near
 PACKED = 1 << 21  # elements of the packed rows, which each part holds whole, at most
 THIN = range(14, 129)  # rows of C whose sums are lanes, where the other operand is contiguous along k
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
+CLAIM = 1 << 17  # multiply-adds of the smallest piece of a product that threads claim
+KEPT = 8 << 20  # bytes of a packed operand that a thread keeps for all of its pieces
 TILE_GRAIN = 1 << 16  # multiply-adds from which tiles in registers of their own pay
 
 
@@ -49,6 +54,7 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
     tile = dot_tile(names[0], names[1], problem)
     if tile is not None and DOTS[tile.dot].form != "lanes" and problem.m >= THIN[0]:
         form = None  # far quicker than what packing saves
+    team = False
     if form == "dot" and problem.m in THIN and problem.thin(kind):
         address, parts, words = _thin(kind, problem, threads)
     elif form is not None and (problem.m == 1 or 0 < problem.m <= _few(form, kind, problem) and problem.n * problem.k >= MANY):
@@ -59,8 +65,10 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
             names = (names[1], names[0], *names[2:])
         kind = Kind(*names, epilogue, tile or kind.tile)  # type: ignore[call-arg]
         address, parts, words = _gemm(kind, problem, threads)
+        team = True
     slots = 3 + {"": 0, "scale": 1, "add": 3}[epilogue]
-    return native.pack_desc(address, slots, parts, problem.work > GIL_GRAIN, result_bytes, words)
+    desc = native.pack_desc(address, slots, parts, problem.work > GIL_GRAIN, result_bytes, words)
+    return desc[: 8 * SHARING] + struct.pack("<q", 1) + desc[8 * SHARING + 8 :] if team else desc
 
 
 class _Problem:
@@ -174,8 +182,9 @@ def _gemv(kind, form, p, threads):
 def _thin(kind, p, threads):
     from . import thin_ir
 
-    address = _compiled("thin", kind, text=lambda: thin_ir.thin_module(kind, jit.host().attributes))
-    tall = kind.tile.sums
+    few = p.m <= kind.tile.width
+    address = _compiled("thin", kind, few, text=lambda: thin_ir.thin_module(kind, few, jit.host().attributes))
+    tall = thin_ir.thin(kind, few).tall
     parts = shares(p.work, THREAD_GRAIN, 2) if threads else 1  # each packs the rows anew
     cols = _round_up(-(-p.n * p.batch // parts), tall) if parts > p.batch else p.n  # whole tiles
     items = p.batch * -(-p.n // cols)
@@ -188,27 +197,32 @@ def _gemm(kind, p, threads):
     address = _compiled("packed", kind, text=lambda: gemm_ir.gemm_module(kind, jit.host().attributes))
     top, nr = t.heights[0], t.nr
     parts = native.parts_for(p.work, THREAD_GRAIN) if threads else 1
-    rows, cols = _split(p.m, p.n, p.batch, parts, top, nr)
-    items = _items(p, rows, cols)
     # One block of A (mc x kc) and the panels of B in use stay in the second-level cache; k is cut into equal rounds.
     word, group = SIZES[kind.word], dot.group if dot else 1
     limit = 512 * 4 // word * group
-    kc = max(1, -(-p.k // max(1, -(-p.k // limit))))
+    rounds = max(1, -(-p.k // limit))
+    kc = max(1, -(-p.k // rounds))
     kc = _round_up(kc, group * dot.words) if dot else kc
-    depth = dot.depth(kc) if dot else kc  # rows of a panel
-    mc = min(_round_up(rows, top), 10 * top)
-    nc = min(_round_up(cols, nr), _round_up(2048, nr))
+    depth = dot.depth(kc) + bool(dot.moved) if dot else kc  # rows of a panel
     partial = kc < p.k and (not kind.in_place or kind.epilogue != "")  # sums between rounds need a place of their own: keep it small
+    rows, cols, keep = _slices(p, parts, top, nr, lambda width: parts > 1 and not partial and width * depth * rounds * word <= KEPT)
     if partial:
-        rows, nc = min(rows, _round_up(1024, top)), min(nc, _round_up(1024, nr))
-        items = _items(p, rows, cols)
+        rows = _limited(rows, _round_up(1024, top))
+    mc = min(_round_up(max(_sizes(rows)), top), 10 * top)
+    widest = _round_up(max(_sizes(cols)), nr)
+    nc = widest if keep else min(widest, _round_up(1024 if partial else 2048, nr))
+    round_words = (widest + nr) * depth if keep else 0
     a_bytes = _round_up((mc + top) * depth * word, 64) + 64  # whole vectors are stored behind the last panel
-    b_bytes = _round_up((nc + nr) * (depth + bool(dot and dot.moved)) * word, 64)
-    p_bytes = _round_up(rows * nc * acc, 64) if partial else 64
+    b_bytes = _round_up(round_words * rounds * word if keep else (nc + nr) * depth * word, 64)
+    p_bytes = _round_up(max(_sizes(rows)) * nc * acc, 64) if partial else 64
     tile = 2 * _round_up(top * nr * acc, 64)  # one on its way to C, and the sums of the micro-kernel so far
     layout = [a_bytes, a_bytes + b_bytes, a_bytes + b_bytes + p_bytes, a_bytes + b_bytes + p_bytes + tile]
-    words = [p.m, p.n, p.k, items, rows, cols, kc, mc, nc, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, *layout, len(p.sizes), *p.batch_words()]
-    return address, max(1, min(parts, items)), words
+    down, across = len(rows) - 1, len(cols) - 1
+    units = p.batch * down if p.m and p.n else 0
+    chunk = max(1, units if parts == 1 else min(CLAIM * units // max(1, p.work), units // (SHARES * parts)))  # small matrices are claimed some at a time
+    strides = [p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi]
+    words = [p.m, p.n, p.k, units, chunk, down, across, kc, mc, nc, *strides, *layout, round_words, len(p.sizes), *p.batch_words(), *rows, *cols]
+    return address, max(1, min(parts, -(-units // chunk) * across)), words
 
 
 def shares(work, grain, each=SHARES):
@@ -217,24 +231,72 @@ def shares(work, grain, each=SHARES):
     return max(parts, min(each * parts, work // (SHARES * SHARES * grain))) if parts > 1 else 1
 
 
-def _items(p, rows, cols):
-    return p.batch * -(-p.m // rows) * -(-p.n // cols) if p.m and p.n else 0
+def _slices(p, parts, top, nr, fits):
+    """(bounds of the slices of rows, bounds of the blocks of columns, whether a packed block is kept for all slices): `fits` says of a width whether that may be.
+
+    Slices of one matrix grow smaller towards the end, so that nobody waits long for the last one of a thread that is held up. Where columns are in several blocks, each
+    thread begins with one of its own.
+    """
+    panels, columns = max(1, -(-p.m // top)), max(1, -(-p.n // nr))
+    if parts == 1:
+        return [0, p.m], [0, p.n], False
+    if p.batch > 1:
+        down = min(-(-SHARES * parts // p.batch), max(1, panels // 4))
+        least = -(-panels // down)
+        return _bounds([least] * (-(-panels // least)), top, p.m), [0, p.n], fits(_round_up(p.n, nr))
+    # A slice has some microseconds of work, and repays what packing the other operand for it costs.
+    least = lambda size, other: -(-CLAIM // max(1, size * other * p.k))
+    if panels < 8:
+        return [0, p.m], _bounds(_guided(columns, parts, max(least(nr, p.m), 4), TEAM), nr, p.n), False
+    down, across = _grid(p, parts, nr, fits)
+    block = -(-columns // across)
+    keep = fits(block * nr)
+    rows = _guided(panels, down, max(least(top, block * nr), 2)) if keep else _guided(panels, down, 16, share=0.75)
+    return _bounds(rows, top, p.m), _bounds([block] * (-(-columns // block)), nr, p.n), keep
 
 
-def _split(m, n, batch, parts, top, nr):
-    """Rows and columns of a thread's rectangle of C: batches are shared out first, then rows, then columns."""
-    need = -(-parts // max(batch, 1))
-    if need <= 1:
-        return max(m, 1), max(n, 1)
-    best = None
-    for down in range(1, need + 1):
-        across = -(-need // down)
-        rows, cols = _round_up(-(-m // down), top), _round_up(-(-n // across), nr)
-        # The largest share decides the time; every part packs its own slices of both operands.
-        cost = rows * cols * 64 + (rows + cols) * 256
-        if best is None or cost < best[0]:
-            best = cost, rows, cols
-    return best[1], best[2]
+def _grid(p, parts, nr, fits):
+    """(threads that share a block of columns, blocks): each thread packs what it multiplies of both operands, which costs more where k is contiguous, and B once a slice where it is not kept."""
+
+    def cost(down):
+        across = min(-(-parts // down), TEAM // 4)
+        block = _round_up(-(-p.n // across), nr)
+        narrow = across > 1 and block < 4 * nr
+        return narrow, p.m / down * (1 if p.rsa == 1 else 3) + block * (1 if p.csb == 1 else 3) * (1 if fits(block) else 5), down, across
+
+    return min(cost(down) for down in range(parts, 0, -1))[2:]
+
+
+def _guided(units, threads, least, most=1 << 16, share=0.6):
+    """At most `most` sizes that add up to `units`: a round shares out that much of what is left."""
+    sizes: list[int] = []
+    while units > 0:
+        size = max(least, round(units * share / threads))
+        for _ in range(threads):
+            taken = size if units - size >= least and len(sizes) + 1 < most else units
+            if taken:
+                sizes.append(taken)
+                units -= taken
+    return sizes or [0]
+
+
+def _bounds(sizes, step, end):
+    bounds = [0]
+    for size in sizes:
+        bounds.append(min(bounds[-1] + size * step, end))
+    return bounds
+
+
+def _sizes(bounds):
+    return [b - a for a, b in zip(bounds, bounds[1:])]
+
+
+def _limited(bounds, most):
+    """The same with slices of at most `most`."""
+    limited = [0]
+    for a, b in zip(bounds, bounds[1:]):
+        limited += [*range(a + most, b, most), b]
+    return limited
 
 
 def _round_up(value, step):

@@ -2,6 +2,9 @@
 
 What a job is (a kernel, its descriptor and slots) comes from runtime_calls.py.
 
+A kernel whose descriptor says so in word SHARING gets one slot more, behind its own: the address of what its parts share in this job. TEAM counters that begin at zero, by which
+parts claim work from each other as they come; then the address of a table of (memory, its bytes) for each part, kept from job to job, or null where a job runs without the pool.
+
 In a virtual machine Linux holds an idle core for one that the host has taken away and wakes a thread on its waker's core instead: a job of two
 milliseconds is over before the scheduler's next look. So whoever wakes workers first forbids them the core it is on itself.
 """
@@ -13,6 +16,7 @@ import sys
 # Whether a part is left must follow from the word alone: the job's other fields may already be a newer job's while the word is still the old one's.
 # While the word says that a part is left its job is unfinished, so the fields are its own; and a stale word cannot be swapped.
 _POOL = r"""
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @p_word = internal global i64 0
 @p_done = internal global i64 0
 @p_busy = internal global i64 0
@@ -24,6 +28,7 @@ _POOL = r"""
 @p_slots = internal global ptr null
 @p_ids = internal global [MOST x ptr] zeroinitializer          ; the workers' pthread_t,
 @p_cores = internal global [MOST x i64] zeroinitializer        ; and the core that each was last forbidden, or -1
+@p_memory = internal global [MOST x {ptr, i64}] zeroinitializer  ; what parts keep
 @p_mutex = internal global [16 x i64] zeroinitializer, align 64
 @p_cond = internal global [16 x i64] zeroinitializer, align 64
 
@@ -124,9 +129,33 @@ done:
   ret void
 }
 
-define internal void @pool_run(ptr %fn, ptr %desc, ptr %slots, i64 %parts) {
+; the job's slots, and behind them the address of %shared
+define internal void @share(ptr %desc, ptr %slots, ptr %own, ptr %shared) {
+entry:
+  %np = getelementptr i64, ptr %desc, i64 1
+  %n = load i64, ptr %np
+  %bytes = shl i64 %n, 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %slots, i64 %bytes, i1 false)
+  call void @llvm.memset.p0.i64(ptr %shared, i8 0, i64 SHARED, i1 false)
+  %last = getelementptr i64, ptr %own, i64 %n
+  store ptr %shared, ptr %last
+  ret void
+}
+
+define internal void @pool_run(ptr %fn, ptr %desc, ptr %given, i64 %parts) {
 entry:
   %id = alloca ptr
+  %own_slots = alloca [65 x i64], align 64
+  %shared = alloca [SHARED x i8], align 64
+  %tp = getelementptr i64, ptr %desc, i64 SHARING
+  %t = load i64, ptr %tp
+  %team = icmp ne i64 %t, 0
+  br i1 %team, label %gather, label %begin
+gather:
+  call void @share(ptr %desc, ptr %given, ptr %own_slots, ptr %shared)
+  br label %begin
+begin:
+  %slots = phi ptr [%given, %entry], [%own_slots, %gather]
   %threads = load i64, ptr @p_threads
   %single = icmp sle i64 %threads, 1
   %many = icmp ugt i64 %parts, 65535                ; more than the word can count
@@ -138,7 +167,13 @@ alone:
 lock:                                              ; a second Python thread finds the pool taken and works alone
   %pair = cmpxchg ptr @p_busy, i64 0, i64 1 seq_cst seq_cst
   %free = extractvalue {i64, i1} %pair, 1
-  br i1 %free, label %staff, label %alone
+  br i1 %free, label %taken, label %alone
+taken:
+  %few = icmp ule i64 %parts, MOST
+  %table = select i1 %few, ptr @p_memory, ptr null
+  %place = getelementptr i64, ptr %shared, i64 TEAM
+  store ptr %table, ptr %place
+  br label %staff
 staff:
   %have = load i64, ptr @p_workers
   %wanted = sub i64 %threads, 1
@@ -302,9 +337,11 @@ define internal void @make_way(i64 %workers) {
 """
 
 _MOST_WORKERS = 1024
+SHARING = 7  # the word of a descriptor that says whether the parts of its job share counters,
+TEAM = 64  # so many of them
 
 
 def pool_ir(pause: str, platform: str = sys.platform) -> str:
     """The pool's functions; `pause` is the architecture's spin-wait instruction."""
     text = _POOL + (_LINUX if platform == "linux" else _ELSEWHERE)
-    return text.replace("PAUSE", pause).replace("MOST", str(_MOST_WORKERS))
+    return text.replace("PAUSE", pause).replace("MOST", str(_MOST_WORKERS)).replace("TEAM", str(TEAM)).replace("SHARING", str(SHARING)).replace("SHARED", str(8 * TEAM + 64))
