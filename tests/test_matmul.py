@@ -200,7 +200,7 @@ def test_the_arm_kernels_compile():
     tile = gemm_pack.Tile(4, (8, 4), 3, True, True, False)
     for name in ("float32", "bfloat16", "float16"):
         kind = gemm_pack.Kind(name, name, name, name, "add", tile)
-        for text in (gemm_ir.gemm_module(kind, "nounwind"), gemv_ir.gemv_module(kind, "dot", "nounwind"), gemv_ir.gemv_module(kind, "axpy", "nounwind"), thin_ir.thin_module(kind, "nounwind")):
+        for text in (gemm_ir.gemm_module(kind, "nounwind"), gemv_ir.gemv_module(kind, "dot", "nounwind"), gemv_ir.gemv_module(kind, "axpy", "nounwind"), thin_ir.thin_module(kind, True, "nounwind")):
             module = llvm.parse_assembly(text)
             module.triple = "aarch64-unknown-linux-gnu"
             assert "fmla" in machine.emit_assembly(module)

@@ -130,7 +130,8 @@ class Lanes(Dotting):
         n = some * self.sides
         wide, ints = vector("float", n), vector("i32", n)
         magic = b.real(1.5 * 2.0**23, n)  # its last place is 1: the adder rounds
-        f.call("void", "llvm.memset.p0.i64", f"ptr {digits}", "i8 0", f"i64 {self.panel_bytes(f, rows, '%units')}", "i1 false")  # rows that are not there are zeros, not slow garbage
+        with f.when(f.compare("slt", "%m", rows)):  # rows that are not there are zeros, not slow garbage
+            f.call("void", "llvm.memset.p0.i64", f"ptr {digits}", "i8 0", f"i64 {self.panel_bytes(f, rows, '%units')}", "i1 false")
         copy = f.variable(f"[{each * size} x {memory}]", align=64)
         held = f.variable(f"[{self.sides * self.digits * some} x i8]", align=64)
         cells = [f.variable(type_, align=64) for type_ in (ints, wide, wide)]

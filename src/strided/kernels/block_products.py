@@ -65,7 +65,8 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     stretch = each * block
     words = [n, -(-k // block), block, k, 0, *(s for pair in strides for s in pair)]
     words += [m, row_x, n * dtype.itemsize, _up(k, X_PAD), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
-    parts = max(1, min(shares(m * n * max(k, 1), GRAIN, 2), -(-n // nr)))  # each prepares X anew
+    each_thread = 4 if m == 1 else 2  # each part prepares X anew; many even out what a thread is held up by
+    parts = max(1, min(shares(m * n * max(k, 1), GRAIN, each_thread), -(-n // nr)))
     return native.pack_desc(address, 7, parts, m * n * k > 1 << 20, result_bytes, words)
 
 

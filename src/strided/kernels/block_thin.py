@@ -16,7 +16,7 @@ from .thin_ir import CHAIN, Thin, finish, pack_x, walk
 
 
 def thin(kind: Kind, tile: Tile) -> Thin:
-    return Thin(tile, "float", CHAIN, CHAIN * kind.bits // 8)
+    return Thin(tile, "float", CHAIN, CHAIN * kind.bits // 8, tile.sums)
 
 
 def text(kind: Kind, dtype: str, bias: str | None, tile: Tile, block: int) -> str:

@@ -22,21 +22,18 @@ from .gemv_ir import BATCH, FIRST, WORDS, arguments, put
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
 UNROLL = 8  # steps of k between two branches
-AHEAD = 64  # elements of a row of W in place that are fetched before they are used
+AHEAD = 128  # elements of a row of W in place that are fetched before they are used
 
 
 class Thin(NamedTuple):
-    """What the walk is specialised on. stretch: elements of k that are worked on together; nbytes: what W holds of a row of them, to be fetched ahead (0: W's rows are the numbers)."""
+    """What the walk is specialised on. stretch: elements of k that are worked on together; nbytes: what W holds of a row of them, to be fetched ahead (0: W's rows are the numbers);
+    tall: rows of W that are worked on together."""
 
     tile: Tile
     acc: str
     stretch: int
     nbytes: int
-
-    @property
-    def tall(self) -> int:
-        """Rows of W that are worked on together: as many as there are sums in registers."""
-        return self.tile.sums
+    tall: int
 
     @property
     def ld(self) -> int:
@@ -164,18 +161,25 @@ def in_place(kind: Kind) -> bool:
     return TYPES[kind.b][0] == kind.acc and kind.b not in DROPPED
 
 
-def thin(kind: Kind) -> Thin:
-    return Thin(kind.tile, kind.acc, 1024, 0) if in_place(kind) else Thin(kind.tile, kind.acc, CHAIN, CHAIN * SIZES[TYPES[kind.b][0]])
+def thin(kind: Kind, few: bool) -> Thin:
+    """few: one vector holds all rows of X. As many rows of W as there are sums in registers, or half as many: few rows of X leave time to wait for W, and memory
+    foresees fewer streams better."""
+    t = kind.tile
+    few = few and t.masks
+    if in_place(kind):
+        return Thin(t, kind.acc, 1024, 0, max(t.width, t.heights[0]) if few else t.sums)
+    return Thin(t, kind.acc, CHAIN, CHAIN * SIZES[TYPES[kind.b][0]], t.heights[0] if few else t.sums)
 
 
-def thin_module(kind: Kind, attributes: str) -> str:
-    functions = [kernel(kind), pack(kind, kind.a, kind.a, attributes), numbers(kind, attributes), finish(kind, attributes), sums(kind, attributes), *walk(thin(kind), attributes)]
+def thin_module(kind: Kind, few: bool, attributes: str) -> str:
+    s = thin(kind, few)
+    functions = [kernel(kind, s), pack(kind, kind.a, kind.a, attributes), numbers(kind, s, attributes), finish(kind, attributes), sums(kind, s, attributes), *walk(s, attributes)]
     return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
 
 
-def numbers(kind: Kind, attributes: str) -> Function:
+def numbers(kind: Kind, s: Thin, attributes: str) -> Function:
     """`length` elements of each of some rows of W, ld apart, as numbers."""
-    s, t, acc, memory = thin(kind), kind.tile, kind.acc, TYPES[kind.b][0]
+    t, acc, memory = kind.tile, kind.acc, TYPES[kind.b][0]
     w = t.width
     f = Function("numbers", "ptr noalias readonly %b, i64 %ld, i64 %rows, i64 %length, ptr noalias %numbers", attributes + " noinline")
     whole = f.mul(f.div("%length", w), w)
@@ -198,9 +202,9 @@ def numbers(kind: Kind, attributes: str) -> Function:
     return f
 
 
-def sums(kind: Kind, attributes: str) -> Function:
+def sums(kind: Kind, s: Thin, attributes: str) -> Function:
     """Y of some rows of W (gemv_ir's arguments): tile after tile through scratch [numbers, sums]."""
-    s, acc, memory = thin(kind), kind.acc, TYPES[kind.b][0]
+    acc, memory = kind.acc, TYPES[kind.b][0]
     f = Function("sums", arguments(kind) + ", i64 %lds, ptr noalias %scratch", attributes + " noinline")
     held = f.at(acc, "%scratch", s.tall * s.ld)
     with f.loop(0, "%n", s.tall) as n0:
@@ -261,9 +265,9 @@ def finish(kind: Kind, attributes: str) -> Function:
     return f
 
 
-def kernel(kind: Kind) -> Function:
+def kernel(kind: Kind, s: Thin) -> Function:
     """The entry: work items are (batch, share of the rows of W), as in gemv_ir.py. X is packed once a batch entry."""
-    acc, s = kind.acc, thin(kind)
+    acc = kind.acc
     t, size = kind.tile, SIZES[kind.acc]
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
