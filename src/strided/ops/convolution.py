@@ -6,15 +6,15 @@ Checks of arguments and the functions users call are nn/functions/conv.py's; the
 from __future__ import annotations
 
 import math
-from itertools import product
-from typing import NamedTuple
 
 from ..autograd import backward, record, tracking
 from ..dispatch import PlanCache, launch, launch_new
+from ..formats import contiguous_format, suggested
 from ..kernels import conv as kernels
 from ..kernels.native import new_storage
 from ..layout import Layout
 from ..tensor import Spec, wrap
+from . import convolution_last as last
 from .folding import plain
 from .matmul import matmul
 from .table import TABLE, operator
@@ -83,18 +83,18 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
                 f"Given input size per channel: ({' x '.join(map(str, input.shape[2:]))}). Calculated output size per channel: ({' x '.join(map(str, sizes))}). "
                 "Output size is too small\n  (size - 1)*stride - 2*padding + dilation*(kernel - 1) + output_padding + 1 must be positive: less padding leaves more."
             )
-        out = _input_gradient(input, weight, sizes, stride, padding, dilation, groups)
+        out = _input_gradient(input, weight, sizes, stride, padding, dilation, groups, last.form_of(input, weight))
         return out if bias is None else (out + bias.reshape(-1, *(1,) * n)).to(input.dtype)
-    return correlate(input, weight, bias, stride, padding, dilation, groups)
+    return correlate(input, weight, bias, stride, padding, dilation, groups, last.form_of(input, weight))
 
 
-def correlate(x, weight, bias, stride, padding, dilation, groups):
-    """The plain convolution for tuples of steps, recorded."""
+def correlate(x, weight, bias, stride, padding, dilation, groups, form):
+    """The plain convolution for tuples of steps, recorded. form: the memory format of the result."""
     if not _has_kernel(x, stride):
         return _by_products(_pad(x, _around(padding, padding)), weight, bias, stride, dilation, groups)
     wanted = tracking(x, weight, *(() if bias is None else (bias,)))
     places = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(x.shape[2:], padding, dilation, weight.shape[2:], stride)]
-    out = _correlate(_rows(x, weight, groups), plain(weight).contiguous(), None if bias is None else plain(bias).contiguous(), places, stride, padding, dilation, groups)
+    out = _correlate(plain(x), plain(weight), None if bias is None else plain(bias).contiguous(), places, stride, padding, dilation, groups, form)
     if wanted:
         record(ConvolutionBackward0, (x, weight, bias), out, (x, weight), stride=stride, padding=padding, dilation=dilation, groups=groups, transposed=False)
     return out
@@ -110,20 +110,36 @@ def _has_kernel(x, stride) -> bool:
     return x.dtype.name in kernels.DTYPES and len(stride) <= 3
 
 
-def _correlate(x, weight, bias, places, stride, before, dilation, groups):
-    """[N, F, places..], unrecorded. before: how far the first window begins before the input; whatever lies outside is zero."""
+def _correlate(x, weight, bias, places, stride, before, dilation, groups, form):
+    """[N, F, places..], unrecorded, in the given format. before: how far the first window begins before the input; whatever lies outside is zero."""
+    if x.spec.is_meta or weight.spec.is_meta:
+        shape = x.shape[0], weight.shape[0], *places
+        return TABLE["empty"].call(shape, dtype=x.dtype, device="meta", memory_format=form)
+    if form is not contiguous_format:
+        if last.takes(x.dtype.compute, weight.shape[0], x.shape[1], groups):
+            arguments = places, stride, before, dilation, groups
+            if x.dtype.itemsize >= 4:
+                return last.correlate(x, weight, bias, *arguments)
+            return last.correlate(x.float(), weight.float(), None if bias is None else bias.float(), *arguments).to(x.dtype)
+        return _correlate(x.contiguous(), weight, bias, places, stride, before, dilation, groups, contiguous_format).contiguous(memory_format=form)
+    if _better_turned(x, weight, places, stride, before, dilation, groups):
+        return last.correlate(x, weight, bias, places, stride, before, dilation, groups).contiguous()
+    x, weight = _rows(x, weight, groups), weight.contiguous()
     key = x.spec, weight.spec, tuple(places), stride, tuple(before), dilation, groups, bias is None
     plan = _plans.get(key)
     if plan is None:
         spec = Spec.of(Layout.contiguous((x.shape[0], weight.shape[0], *places)), x.dtype, x.device)
-        if x.spec.is_meta or weight.spec.is_meta:
-            return TABLE["empty"].call(spec.shape, dtype=spec.dtype, device="meta")
         built = kernels.build_conv(x.dtype, spec.layout, x.spec.layout, weight.spec.layout, stride, before, dilation, groups, bias is not None, spec.nbytes)
         plan = _plans.put(key, (spec, *built))
     spec, descriptor, scratch = plan
     room = new_storage(scratch)
     mem = launch_new(descriptor, x.ptr, weight.ptr, 0 if bias is None else bias.ptr, room.data)
     return wrap(spec, mem, mem.data)
+
+
+def _better_turned(x, weight, places, stride, before, dilation, groups) -> bool:
+    """Whether a contiguous image is worth turning channels last and the result back."""
+    return False
 
 
 def _correlate_into(out, x, weight, stride, before, dilation, groups) -> None:
@@ -162,14 +178,15 @@ def ConvolutionBackward0(node, g):
     x, weight = node.saved
     d_input = d_weight = d_bias = None
     arguments = node.stride, node.padding, node.dilation, node.groups
+    form = last.form_of(x, weight)
     if node.transposed:  # the plain convolution's gradients with the result and the input in each other's places
         if node.needs[0]:
-            d_input = correlate(g, weight, None, *arguments)[(slice(None), slice(None), *map(slice, x.shape[2:]))]  # output_padding may reach beyond the last window
-        return d_input, _weight_gradient(g, weight, x, *arguments) if node.needs[1] else None, None
+            d_input = correlate(g, weight, None, *arguments, form)[(slice(None), slice(None), *map(slice, x.shape[2:]))]  # output_padding may reach beyond the last window
+        return d_input, _weight_gradient(g, weight, x, *arguments, form) if node.needs[1] else None, None
     if node.needs[0]:
-        d_input = _input_gradient(g, weight, x.shape[2:], *arguments)
+        d_input = _input_gradient(g, weight, x.shape[2:], *arguments, form)
     if node.needs[1]:
-        d_weight = _weight_gradient(x, weight, g, *arguments)
+        d_weight = _weight_gradient(x, weight, g, *arguments, form)
     if node.needs[2]:
         d_bias = g.sum((0, *range(2, g.ndim)))
     return d_input, d_weight, d_bias
@@ -182,21 +199,21 @@ def _turned(weight, groups):
     return w.reshape(groups * weight.size(1), weight.size(0) // groups, *weight.shape[2:])
 
 
-def _input_gradient(g, weight, sizes, stride, padding, dilation, groups):
+def _input_gradient(g, weight, sizes, stride, padding, dilation, groups, form):
     """[N, F, O..] → [N, C, sizes..]: what each element of the input is multiplied by, which is the transposed convolution. Recorded."""
     n = len(stride)
     if not _has_kernel(g, stride) or g.is_meta or weight.is_meta:
         g = spread(g, stride)  # [N, F, (O−1)·stride + 1]
         before = [d * (k - 1) - p for k, d, p in zip(weight.shape[2:], dilation, padding)]
         after = [s + d * (k - 1) - size - b for s, d, k, size, b in zip(sizes, dilation, weight.shape[2:], g.shape[2:], before)]
-        return correlate(_pad(g, _around(before, after)), _turned(weight, groups), None, (1,) * n, (0,) * n, dilation, groups)
-    out = _plain_input_gradient(_rows(g, weight, groups), plain(weight), tuple(sizes), stride, padding, dilation, groups)
+        return correlate(_pad(g, _around(before, after)), _turned(weight, groups), None, (1,) * n, (0,) * n, dilation, groups, form)
+    out = _plain_input_gradient(plain(g), plain(weight), tuple(sizes), stride, padding, dilation, groups, form)
     if tracking(g, weight):
         record(ConvolutionBackward0, (g, weight, None), out, (g, weight), stride=stride, padding=padding, dilation=dilation, groups=groups, transposed=True)
     return out
 
 
-def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups):
+def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups, form):
     """The same, unrecorded: a convolution with the kernel turned round.
 
     With a stride, elements of the input meet only every stride-th element of the kernel: those of one phase are a convolution of their own, which writes into
@@ -205,14 +222,22 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups):
     kernel, unit = weight.shape[2:], (1,) * len(stride)
     if any(d != 1 and s != 1 for d, s in zip(dilation, stride)):
         g, stride = spread(g, stride), unit  # [N, F, (O−1)·stride + 1]
-    if stride == tuple(kernel) and groups == 1 and math.prod(stride) >= 8 and not any(padding):
-        return _tiles(g, weight, sizes)
+    channels_last = form is not contiguous_format
+    if channels_last and not last.takes(g.dtype.compute, weight.shape[1] * groups, g.shape[1], groups):
+        return _plain_input_gradient(g.contiguous(), weight, sizes, stride, padding, dilation, groups, contiguous_format).contiguous(memory_format=form)
+    if channels_last and g.dtype.itemsize < 4:
+        return _plain_input_gradient(g.float(), weight.float(), sizes, stride, padding, dilation, groups, form).to(g.dtype)
+    if stride == tuple(kernel) and groups == 1 and math.prod(stride) >= 8 and not any(padding) and not (channels_last and weight.shape[1] >= last.FEW):
+        return _tiles(g, weight, sizes).contiguous(memory_format=form)
+    if channels_last:
+        return last.input_gradient(g, weight, sizes, stride, padding, dilation, groups, form)
     turned = _turned(weight, groups).contiguous()
     if stride == unit:
         before = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
-        return _correlate(g, turned, None, sizes, unit, before, dilation, groups)
+        return _correlate(g, turned, None, sizes, unit, before, dilation, groups, form)
+    g = _rows(g, weight, groups)
     out = TABLE["new_empty"].call(g, (g.shape[0], turned.shape[0], *sizes))
-    for phase in _phases(kernel, sizes, stride, padding, dilation):
+    for phase in last.phases(kernel, sizes, stride, padding, dilation):
         if not all(phase.counts):
             continue
         target = out[(slice(None), slice(None), *phase.where)]
@@ -233,39 +258,17 @@ def _tiles(g, weight, sizes):
     return _pad(out, _around([0] * n, [size - k * o for size, k, o in zip(sizes, kernel, places)]))
 
 
-class _Phase(NamedTuple):
-    """Elements of the input that stand at the same place between two windows' starts, and the elements of the turned kernel that meet them."""
-
-    where: tuple[slice, ...]
-    counts: tuple[int, ...]
-    taps: tuple[slice, ...] | None  # None: none does
-    before: tuple[int, ...]
-    steps: tuple[int, ...]
-
-
-def _phases(kernel, sizes, stride, padding, dilation):
-    """All phases of an input of `sizes`. In dimensions without a stride there is one, dilation included."""
-    for phase in product(*map(range, stride)):
-        where, counts, taps, before, steps = [], [], [], [], []
-        for r, size, s, p, d, k in zip(phase, sizes, stride, padding, dilation, kernel):
-            first = (r + p) % s if s != 1 else 0  # of the kernel as it was; then every s-th
-            here = max(-(-(k - first) // s), 0)
-            step = d if s == 1 else 1
-            last = k - 1 - first  # the same element in the kernel turned round
-            where.append(slice(r, None, s))
-            counts.append(max(-(-(size - r) // s), 0))
-            taps.append(slice(last - (here - 1) * s, last + 1, s) if here else None)
-            before.append((here - 1) * step - (r + p - first) // s)
-            steps.append(step)
-        nothing = None in taps or not all(counts)
-        yield _Phase(tuple(where), tuple(counts), None if nothing else tuple(taps), tuple(before), tuple(steps))
-
-
-def _weight_gradient(x, weight, g, stride, padding, dilation, groups):
+def _weight_gradient(x, weight, g, stride, padding, dilation, groups, form):
     """[F, C/g, K..]: the product of the result's gradients and the windows, summed over batch and positions."""
     n, kernel = len(stride), tuple(weight.shape[2:])
     if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta:
-        return _plain_weight_gradient(_rows(x, weight, groups), weight.spec, _rows(g, weight, groups), stride, padding, dilation, groups)
+        x, g = plain(x), plain(g)
+        if form is not contiguous_format and last.takes(x.dtype.compute, weight.shape[0], x.shape[1], groups):
+            if x.dtype.itemsize >= 4:
+                return last.weight_gradient(x, weight.spec, g, stride, padding, dilation, groups)
+            return last.weight_gradient(x.float(), weight.spec, g.float(), stride, padding, dilation, groups).to(x.dtype)
+        d_weight = _plain_weight_gradient(_rows(x, weight, groups), weight.spec, _rows(g, weight, groups), stride, padding, dilation, groups)
+        return d_weight.contiguous(memory_format=suggested(weight.spec.layout))
     x = _pad(x, _around(padding, padding))
     view = windows(x, kernel, stride, dilation)[(slice(None), slice(None), *map(slice, g.shape[2:]))]  # [N, C, O.., K..]
     view = view.permute(1, *range(2 + n, 2 + 2 * n), 0, *range(2, 2 + n))  # [C, K.., N, O..]

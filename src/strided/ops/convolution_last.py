@@ -1,0 +1,163 @@
+"""Convolution of images whose channels lie innermost: operands laid out for kernels/conv_last.py, plans, and which convolutions it takes. Nothing here is recorded.
+
+The operator, its gradients and the other kernels are convolution.py's.
+"""
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+from ..dispatch import PlanCache, launch, launch_new
+from ..formats import channels_last, channels_last_3d, contiguous_format, suggested
+from ..kernels import conv_last as kernels
+from ..kernels.native import new_storage
+from ..kernels.precision import operand
+from ..layout import Layout
+from ..tensor import Spec, empty_of, wrap
+from .folding import plain
+from .table import TABLE
+
+_plans = PlanCache()
+FEW = 16  # features of a group below which vectors of features would be mostly idle
+
+
+def form_of(x, weight):
+    """The memory format of a convolution's results: channels last if either operand suggests it."""
+    form = suggested(x.spec.layout)
+    return form if form is not contiguous_format else suggested(weight.spec.layout)
+
+
+def takes(dtype, features: int, channels: int, groups: int) -> bool:
+    """Whether there is a kernel for so many features and channels in all: ordinary ones, or one group a channel."""
+    depthwise = channels == features == groups
+    return dtype.name in kernels.DTYPES and operand(dtype.name) == dtype.name and (groups == 1 or depthwise or features // groups >= FEW)
+
+
+def layout_of(shape) -> Layout:
+    """The layout of [N, C, S..] with channels innermost, for any number of dimensions."""
+    inner = Layout.contiguous((shape[0], *shape[2:], shape[1]))
+    return inner.permute((0, len(shape) - 1, *range(1, len(shape) - 1)))
+
+
+def laid_out(x):
+    """x [N, C, S..] with its channels innermost: itself, where they are."""
+    if x.stride(1) == 1 and (x.ndim == 3 or suggested(x.spec.layout) is not contiguous_format):
+        return x
+    if x.ndim == 3:
+        return x.transpose(1, 2).contiguous().transpose(1, 2)
+    return x.contiguous(memory_format=channels_last if x.ndim == 4 else channels_last_3d)
+
+
+def correlate(x, weight, bias, places, stride, before, dilation, groups: int, out=None, taps=None):
+    """x [N, C, S..] with weight [F, C/g, K..] → [N, F, places..] with its channels innermost, or written into the window `out`.
+
+    taps: for each dimension, which elements of the kernel the window has; then the weight's features are the result's channels (an input's gradient).
+    """
+    x, turned = laid_out(x), taps is not None
+    if taps is None:
+        taps = tuple(tuple(range(k)) for k in weight.shape[2:])
+    depthwise = weight.shape[1] == 1 and groups == weight.shape[0]
+    key = x.spec, weight.spec, None if out is None else out.spec, tuple(places), stride, tuple(before), dilation, groups, taps, turned
+    plan = _plans.get(key)
+    if plan is None:
+        channels = weight.shape[1] * groups if turned else weight.shape[0]
+        spec = Spec.of(layout_of((x.shape[0], channels, *places)), x.dtype, x.device) if out is None else out.spec
+        arguments = x.dtype, spec.layout, x.spec.layout, tuple(map(len, taps))
+        walk = stride, before, dilation
+        nbytes = spec.nbytes if out is None else 0
+        f, c, *space = weight.stride()
+        if depthwise:
+            built = kernels.build_columns(*arguments, *walk, nbytes)
+        else:
+            starts = [sum(i * step for i, step in zip(tap, space)) for tap in product(*taps)]
+            steps = (f * (weight.shape[0] // groups), c, f) if turned else (f * (weight.shape[0] // groups), f, c)
+            built = kernels.build_products(*arguments, starts, steps, *walk, groups, nbytes)
+        plan = _plans.put(key, (spec, *built))
+    spec, descriptor, scratch = plan
+    room, elements = new_storage(scratch), _columns(weight, taps) if depthwise else weight
+    slots = x.ptr, elements.ptr, 0 if bias is None else bias.ptr, room.data
+    if out is not None:
+        launch(descriptor, out.ptr, *slots)
+        return out
+    mem = launch_new(descriptor, *slots)
+    return wrap(spec, mem, mem.data)
+
+
+def _columns(weight, taps):
+    """[C, 1, K..] → [K, C], the chosen elements of each dimension."""
+    columns = plain(weight).squeeze(1)
+    for d, chosen in enumerate(taps, 1):
+        if chosen != tuple(range(columns.shape[d])):
+            columns = columns.index_select(d, TABLE["tensor"].call(chosen))
+    return columns.flatten(1).t().contiguous()
+
+
+def input_gradient(g, weight, sizes, stride, padding, dilation, groups: int, form):
+    """[N, F, O..] → [N, C, sizes..]: the convolution with the kernel turned round, one a phase of the stride. See `_phases`."""
+    g, kernel, unit = laid_out(g), weight.shape[2:], (1,) * len(stride)
+    reversed_taps = [tuple(range(k - 1, -1, -1)) for k in kernel]
+    if stride == unit:
+        before = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
+        return correlate(g, weight, None, sizes, unit, before, dilation, groups, None, tuple(reversed_taps))
+    spec = Spec.of(layout_of((g.shape[0], weight.shape[1] * groups, *sizes)), g.dtype, g.device)
+    out = empty_of(spec)
+    for phase in phases(kernel, sizes, stride, padding, dilation):
+        if not all(phase.counts):
+            continue
+        target = out[(slice(None), slice(None), *phase.where)]
+        if phase.taps is None:
+            target.zero_()
+            continue
+        taps = tuple(every[part] for every, part in zip(reversed_taps, phase.taps))
+        correlate(g, weight, None, target.shape[2:], unit, phase.before, phase.steps, groups, target, taps)
+    return out
+
+
+class Phase(NamedTuple):
+    """Elements of the input that stand at the same place between two windows' starts, and the elements of the turned kernel that meet them."""
+
+    where: tuple[slice, ...]
+    counts: tuple[int, ...]
+    taps: tuple[slice, ...] | None  # None: none does
+    before: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+def phases(kernel, sizes, stride, padding, dilation):
+    """All phases of an input of `sizes`. In dimensions without a stride there is one, dilation included."""
+    for phase in product(*map(range, stride)):
+        where, counts, taps, before, steps = [], [], [], [], []
+        for r, size, s, p, d, k in zip(phase, sizes, stride, padding, dilation, kernel):
+            first = (r + p) % s if s != 1 else 0  # of the kernel as it was; then every s-th
+            here = max(-(-(k - first) // s), 0)
+            step = d if s == 1 else 1
+            last = k - 1 - first  # the same element in the kernel turned round
+            where.append(slice(r, None, s))
+            counts.append(max(-(-(size - r) // s), 0))
+            taps.append(slice(last - (here - 1) * s, last + 1, s) if here else None)
+            before.append((here - 1) * step - (r + p - first) // s)
+            steps.append(step)
+        nothing = None in taps or not all(counts)
+        yield Phase(tuple(where), tuple(counts), None if nothing else tuple(taps), tuple(before), tuple(steps))
+
+
+def weight_gradient(x, weight: Spec, g, stride, before, dilation, groups: int):
+    """[F, C/g, K..]: the sum over batch and positions of g [N, F, O..] times the windows of x [N, C, S..]."""
+    x, g = laid_out(x), laid_out(g)
+    kernel = tuple(weight.shape[2:])
+    key = "weight", x.spec, weight.shape, g.spec, stride, tuple(before), dilation, groups
+    depthwise = weight.shape[1] == 1 and groups == weight.shape[0]
+    plan = _plans.get(key)
+    if plan is None:
+        n = len(kernel)
+        if depthwise:
+            spec = Spec.of(Layout.contiguous((*kernel, 1, weight.shape[0])).permute((n + 1, n, *range(n))), x.dtype, x.device)
+            built = kernels.build_column_gradient(x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, spec.nbytes)
+        else:
+            spec = Spec.of(layout_of(weight.shape), x.dtype, x.device)
+            built = kernels.build_weight_gradient(x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, groups, spec.nbytes)
+        plan = _plans.put(key, (spec, *built))
+    spec, descriptor, scratch = plan
+    room = new_storage(scratch)
+    mem = launch_new(descriptor, x.ptr, g.ptr, room.data)
+    return wrap(spec, mem, mem.data).contiguous(memory_format=suggested(weight.layout))
