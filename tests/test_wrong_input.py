@@ -200,3 +200,28 @@ def test_parameters_of_float32_go_with_sixteen_bits():
         for norm in (lambda x: F.batch_norm(x, one.clone(), one.clone(), one, one), lambda x: F.group_norm(x, 2, one, one), lambda x: F.layer_norm(x.mT, (4,), one, one)):
             assert norm(x).dtype is low
     assert F.rms_norm(x.mT, (4,), one).dtype is low and F.rms_norm(l.ones(2, 4), (4,), one.double()).dtype is l.float32  # the input's own, always
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+def test_sizes_are_ints_also_where_an_equal_one_was_met(name):
+    make = getattr(l, name)
+    assert make(2).shape == (2,) and make(2, 3).shape == (2, 3)
+    for size in ((2.0,), (2, 3.0)):
+        with pytest.raises(TypeError, match=f"^{name}\\(\\).*argument 'size'"):
+            make(*size)
+    with pytest.raises(TypeError, match=f"^{name}\\(\\): argument 'size' failed to unpack the object at pos 1"):
+        make(2**70)
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        make(2**62)
+
+
+def test_complex_factors_of_real_products():
+    x = l.ones(2, 2)
+    for call in (lambda: l.addmm(x, x, x, alpha=1j), lambda: l.addmm(x, x, x, beta=1j), lambda: l.addmv(l.ones(2), x, l.ones(2), alpha=1j)):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+            call()
+
+
+def test_distances_between_two_dtypes():
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+        l.cdist(l.ones(2, 3), l.ones(2, 3).double())

@@ -48,6 +48,8 @@ def _added_plan(key, a: Spec, b: Spec, added: Layout | None, full, scale: bool) 
 
 def _scalar(dtype, value):
     """alpha or beta as the kernel takes it: fractions are dropped for integer products."""
+    if isinstance(value, complex):
+        raise RuntimeError(f"value cannot be converted to type {'float' if dtype.is_floating_point else 'int64_t'} without overflow")
     return float(value) if dtype.is_floating_point else int(value)
 
 

@@ -71,13 +71,15 @@ _specs_seen = PlanCache()
 def quick_spec(given: tuple, dtype: Any, device: Any) -> Spec | None:
     """The spec of a fresh row-major tensor for arguments met before; None where they must be parsed and checked first, by the slow path."""
     key = given, dtype or dtypes._default, device or dtypes.get_default_device()
+    if float in map(type, given):  # 2.0 finds what was kept for 2
+        return None
     try:
         return _specs_seen[key]
     except KeyError:
         pass
     except TypeError:  # a list is not hashable
         return None
-    if type(key[1]) is DType and all(type(n) is int and n >= 0 for n in given) and given:
+    if type(key[1]) is DType and all(type(n) is int and 0 <= n <= INT64_MAX for n in given) and given:
         place = resolve_device(device)
         return _specs_seen.put(key, spec_of(given, key[1], place))
     return None
@@ -155,7 +157,7 @@ def _constant(name: str, value: int):
                 desc, spec, number = plans[key]
             except (KeyError, TypeError):  # unknown, or a list, which is not hashable
                 desc = None
-            if desc is not None:
+            if desc is not None and float not in map(type, size_given):  # 2.0 finds what was kept for 2
                 mem = launch_new(desc, number)
                 return wrap(spec, mem, mem.data)
             spec = quick_spec(size_given, dtype, device)

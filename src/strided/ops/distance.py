@@ -59,10 +59,12 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     for name, x in (("X1", x1), ("X2", x2)):
         if not x.dtype.is_floating_point:
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}\n  Convert it first: x.float().")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {x1.dtype.scalar_name} but found {x2.dtype.scalar_name}\n  Convert one of them: .to({x1.dtype}).")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     many = max(x1.shape[-2], x2.shape[-2]) > _MANY
-    if p == 2 and (compute_mode == _MODES[1] or compute_mode == _MODES[0] and many) and x1.dtype is x2.dtype and x1.dtype in (dtypes.float32, dtypes.float64):
+    if p == 2 and (compute_mode == _MODES[1] or compute_mode == _MODES[0] and many) and x1.dtype in (dtypes.float32, dtypes.float64):
         return _euclidean(x1, x2)
     difference = TABLE["sub"].call(x1.unsqueeze(-2), x2.unsqueeze(-3))  # [*, P, R, M]
     return TABLE["vector_norm"].call(difference, p, -1)

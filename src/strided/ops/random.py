@@ -12,10 +12,10 @@ from typing import Any
 from .. import dtypes
 from ..autograd import backward, no_grad, record, tracking
 from ..kernels import random as kernels
-from ..kernels.native import PlanCache
 from ..layout import Layout, broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor, empty, empty_of
 from . import table
+from .create import quick_spec, sizes_of, spec_of
 from .fills import (
     KIND,
     by_kernel,
@@ -55,33 +55,25 @@ def _size(size: Any) -> tuple[int, ...]:
     return shape
 
 
-_specs = PlanCache()
 
 
-def _fresh(size: tuple, named: dict, dtype, device) -> Tensor:
+def _fresh(size: tuple, dtype, device, name: str = "rand", named: dict | None = None) -> Tensor:
     """An uninitialised tensor for rand(*size, **named); the specs of sizes met before are remembered."""
-    key = (size, dtype or dtypes.get_default_dtype(), dtypes.resolve_device(device))
-    try:
-        return empty_of(_specs[key])
-    except (KeyError, TypeError):  # a size given as a list has no hash
-        pass
-    if named:
-        size = _named(size, named)
-    spec = Spec.of(Layout.contiguous(_size(size)), key[1], key[2])
     if not named:
-        try:
-            _specs.put(key, spec)
-        except TypeError:
-            pass
-    return empty_of(spec)
+        spec = quick_spec(size, dtype, device)
+        if spec is not None:
+            return empty_of(spec)
+    else:
+        size = _named(name, size, named)
+    return empty_of(spec_of(sizes_of(name, size), dtype or dtypes.get_default_dtype(), dtypes.resolve_device(device)))
 
 
-def _named(size: tuple, named: dict) -> tuple:
+def _named(name: str, size: tuple, named: dict) -> tuple:
     """The size out of `size=` (PyTorch also takes `names=`, for named dimensions)."""
     unknown = set(named) - {"size", "names"}
     if unknown or size and "size" in named:
         got = ", ".join([*(type(s).__name__ for s in size), *(f"{key}={type(value).__name__}" for key, value in named.items())])
-        raise TypeError(f"rand() received an invalid combination of arguments - got ({got}), but expected sizes and generator, dtype, device, …")
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected sizes and generator, dtype, device, …")
     if named.get("names") is not None:
         raise NotImplementedError("named dimensions are not supported: drop names=")
     return tuple(named["size"]) if "size" in named else size
@@ -103,14 +95,14 @@ def _unit_interval(x: Tensor, generator) -> Tensor:
 @operator("rand", method=False, out=True)
 def rand(*size, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
     """Uniform numbers from [0, 1), shape `size`."""
-    x = _unit_interval(_fresh(size, named, dtype, device), generator)
+    x = _unit_interval(_fresh(size, dtype, device, "rand", named), generator)
     return _leaf(x, True) if requires_grad else x
 
 
 @operator("randn", method=False, out=True)
 def randn(*size, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
     """Standard normal numbers, shape `size`."""
-    x = fill_normal(_fresh(size, named, dtype, device), 0.0, 1.0, generator)
+    x = fill_normal(_fresh(size, dtype, device, "randn", named), 0.0, 1.0, generator)
     return _leaf(x, True) if requires_grad else x
 
 
@@ -120,7 +112,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=dtypes.
     low, high, shape = _bounds_and_size("randint", args, low, high, size)
     dtype = dtype or dtypes.int64
     check_range(low, high, dtype)
-    return _leaf(fill_integers(_fresh(shape, {}, dtype, device), low, high - low, generator), requires_grad)
+    return _leaf(fill_integers(_fresh(shape, dtype, device), low, high - low, generator), requires_grad)
 
 
 def _bounds_and_size(name: str, args: tuple, low, high, size):
@@ -159,7 +151,7 @@ def randperm(n, *, generator=None, dtype=dtypes.int64, layout=None, device=None,
         raise RuntimeError(f"n cannot be greater than {(1 << significand_bits(dtype)) + 1} for {dtype.scalar_name} type.")
     if not dtype.is_floating_point and n > dtypes.iinfo(dtype).max:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-    x = _fresh((n,), {}, dtype, device)
+    x = _fresh((n,), dtype, device)
     kind = "short" if n < 0xFFFFFFFF // 20 else "long"
     return _leaf(serial_fill(x, generator, dtypes.int64, lambda state, at, count: kernels.fill("permutation", kind, count, state, at, count)), requires_grad)
 
@@ -207,7 +199,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, layout=N
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        return _leaf(fill_normal(_fresh(tuple(size), {}, dtype, device), float(mean), float(std), generator), requires_grad)
+        return _leaf(fill_normal(_fresh(tuple(size), dtype, device), float(mean), float(std), generator), requires_grad)
     with no_grad():  # the draw is standard normal, then scaled and moved; only a number as std goes into the draw itself
         if not isinstance(std, Tensor):
             out = TABLE["add"].call(fill_normal(_like(mean, None, None, None), 0.0, float(std), generator), mean)

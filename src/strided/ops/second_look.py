@@ -82,7 +82,8 @@ def _named(fn: Callable[..., Any], args: tuple, kwargs: dict) -> list[tuple[str,
         rest = args[len(names) :]
         if code.co_varnames[code.co_argcount + code.co_kwonlyargcount] == "args":  # arguments of their own, which the function names itself
             return found + [("args", value) for value in rest]
-        found.append((code.co_varnames[code.co_argcount + code.co_kwonlyargcount], rest[0] if len(rest) == 1 and isinstance(rest[0], (tuple, list)) else rest))
+        rest_of = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        found.append(("size" if rest_of in ("given", "size_given") else rest_of, rest[0] if len(rest) == 1 and isinstance(rest[0], (tuple, list)) else rest))
     return found
 
 

@@ -91,6 +91,10 @@ def integers(name: str, argument: str, values: Any) -> tuple[int, ...]:
     for position, value in enumerate(values):
         try:
             result.append(index(value))
+            if not -(2**63) <= result[-1] < 2**63:
+                raise OverflowError
+        except OverflowError:
+            raise TypeError(f"{name}(): argument '{argument}' failed to unpack the object at pos {position + 1} with error \"Overflow when unpacking long long\"") from None
         except TypeError:
             raise TypeError(
                 f"{name}(): argument '{argument}' must be tuple of ints, but found element of type {type(value).__name__} at pos {position}"
