@@ -13,7 +13,7 @@ __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
 _ROOMS = frozenset((
     "nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage "
-    "func library _utils distributions multiprocessing _inductor _dynamo _functorch jit hub fx onnx _C overrides profiler ao types constraints _higher_order_ops"
+    "func library _utils distributions multiprocessing _inductor _dynamo _functorch jit hub fx onnx _C overrides profiler ao types constraints _higher_order_ops functional futures __config__"
 ).split())
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, overload
 
 from strided import _C as _C
+from strided import __config__ as __config__
 from strided import _dynamo as _dynamo
 from strided import _functorch as _functorch
 from strided import _higher_order_ops as _higher_order_ops
@@ -23,6 +24,8 @@ from strided import distributed as distributed
 from strided import distributions as distributions
 from strided import fft as fft
 from strided import func as func
+from strided import functional as functional
+from strided import futures as futures
 from strided import fx as fx
 from strided import hub as hub
 from strided import io as io

@@ -6,10 +6,13 @@ threads. Source: PyTorch's documentation of torch.distributed; sentences of erro
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 from .autograd import no_grad
+from .futures import Future
 from .refused import missing as _missing
 from .tensor import Tensor
 
@@ -105,6 +108,12 @@ class Work:
         return True
 
     is_success = is_completed
+
+    def get_future(self) -> Future:
+        """The result as a future that is done."""
+        future: Future = Future()
+        future.set_result(self._result)
+        return future
 
     def result(self) -> Any:
         return self._result
@@ -422,5 +431,28 @@ def _refused(name: str) -> Any:
 
 
 globals().update({name: _refused(name) for name in "batch_isend_irecv init_device_mesh distribute_tensor distribute_module".split()})
+
+default_pg_timeout, default_pg_nccl_timeout = timedelta(minutes=30), timedelta(minutes=10)  # nobody is waited for
+
+
+class Join:
+    """`with Join([model]):` lets processes that run out of data first wait for the others: alone, there is nobody to wait for."""
+
+    def __init__(self, joinables: list, enable: bool = True, throw_on_early_termination: bool = False, **options: Any):
+        if not joinables:
+            raise ValueError("The join context manager requires at least one joinable")
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+
+@contextmanager
+def implicit_replication() -> Iterator[None]:
+    """Ordinary tensors beside distributed ones count as copies that all processes have: alone, all are."""
+    yield
+
 
 __getattr__ = _missing("torch.distributed")

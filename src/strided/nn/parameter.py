@@ -22,7 +22,7 @@ class Parameter(Tensor):
     def __new__(cls, data=None, requires_grad=True):
         return _make(cls, data, requires_grad)
 
-    def __init__(self, data=None, requires_grad=True):
+    def __init__(self, *args, **kwargs):  # subclasses have a __new__ of their own, with arguments of their own
         pass
 
     def __deepcopy__(self, memo):
@@ -60,7 +60,7 @@ class Buffer(Tensor):
         result.persistent = persistent
         return result
 
-    def __init__(self, data=None, *, persistent=True):
+    def __init__(self, *args, **kwargs):
         pass
 
     def __deepcopy__(self, memo):

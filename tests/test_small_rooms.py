@@ -1,0 +1,60 @@
+"""torch.functional, torch.futures, torch.__config__ and what else packages import at their top."""
+import threading
+
+import pytest
+
+import strided as torch
+from strided.futures import Future, collect_all, wait_all
+
+
+def test_functions_under_torch_functional():
+    assert torch.functional.einsum("i,i->", torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])).item() == 11
+    assert torch.functional.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    assert not hasattr(torch.functional, "pca_lowrank")
+
+
+def test_config_says_what_computes():
+    assert "LLVM" in torch.__config__.show() and "bits" in torch.__config__.show()
+    assert f": {torch.get_num_threads()}" in torch.__config__.parallel_info()
+
+
+def test_futures():
+    first, second = Future(), Future()
+    doubled, seen = first.then(lambda f: f.value() * 2), []
+    both = collect_all([first, second])
+    second.add_done_callback(lambda f: seen.append(f.done()))
+    with pytest.raises(RuntimeError, match="not complete"):
+        first.value()
+    threading.Timer(0.01, first.set_result, (21,)).start()
+    assert doubled.wait() == 42 and not both.done()
+    with pytest.raises(RuntimeError, match="only be marked completed once"):
+        first.set_result(1)
+    second.set_exception(ValueError("no"))
+    assert seen == [True] and both.done() and both.value() == [first, second]
+    with pytest.raises(ValueError, match="no"):
+        wait_all([first, second])
+    with pytest.raises(ValueError, match="no"):
+        second.then(lambda f: f.value()).wait()
+    assert wait_all([]) == [] and wait_all([first, doubled]) == [21, 42]
+
+
+def test_parameters_of_ones_own():
+    """A subclass of Parameter has a __new__ with arguments of its own, and no __init__."""
+
+    class Placed(torch.nn.Parameter):
+        def __new__(cls, data, place, requires_grad=True):
+            made = torch.nn.Parameter.__new__(cls, data, requires_grad)
+            made.place = place
+            return made
+
+    p = Placed(torch.ones(2), place="here")
+    assert p.place == "here" and p.requires_grad and isinstance(p, torch.nn.Parameter)
+    (p * 2).sum().backward()
+    assert p.grad.tolist() == [2, 2]
+
+
+def test_a_group_of_one_has_what_packages_import():
+    with torch.distributed.Join([object()]):
+        pass
+    assert torch.distributed.default_pg_timeout.total_seconds() == 1800
+    assert torch.distributed.Work([1]).get_future().wait() == [1]
