@@ -35,8 +35,9 @@ def test_the_copy_that_is_the_limit_copies():
     source, target = strided.arange(4096, dtype=strided.int32), strided.zeros(4096, dtype=strided.int32)
     for streamed in (False, True):
         target.zero_()
-        address = jit.compile_kernel(("limit", "copy", limits.AHEAD, streamed), lambda streamed=streamed: limits._copy(streamed))
-        lines = 4096 * 4 // (jit.host().vector_bits // 8 * limits.AHEAD)
+        vectors = limits._copied(streamed)
+        address = jit.compile_kernel(("limit", "copy", vectors, streamed), lambda vectors=vectors, streamed=streamed: limits._copy(streamed, vectors))
+        lines = 4096 * 4 // (jit.host().vector_bits // 8 * vectors)
         native.launch(native.pack_desc(address, 2, 2, True, 0, [lines]), target.data_ptr(), source.data_ptr())
         assert strided.equal(source, target)
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from . import expr as E
 from .accumulate import REDUCTIONS, input_types, reads_elements, strong
 from .fold_text import SHORT, Along, Kind, memory
-from .loops import AHEAD, NEAR
+from .loops import AHEAD
 from .lower import IR, ITEMSIZE, Value, infer
 
 GROUP = 2  # rows worked on together where they share weights that leave no room for two rows
 FIRST = 48 << 10  # bytes of the first-level cache
+NEAR = 2048  # bytes that are fetched ahead into the first-level cache, where rows have less room than a map's elements
 LARGE = 2.0**60  # a sum of exponentials from which they are taken of smaller numbers
 
 
@@ -364,7 +365,6 @@ class Rows(Along):
         """Asks for what a row's reductions will need `distance` bytes further on; behind its end, for those of the row that takes its place."""
         b = self.b
         arguments = [a for acc in self.accumulators for a in acc.node.args]
-        distance = max(distance // self.group, 1024)
         for k in sorted({self.place[n.data] for n in E.topological(arguments) if n.op == "param" and n.data in self.place}):
             if self.kind.modes[k] != "run":
                 continue

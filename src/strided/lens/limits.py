@@ -11,6 +11,8 @@ from ..kernels.gemm_text import Function, module, vector
 
 CHAINS = 24  # independent sums: enough to hide the latency of two multiply-add units
 AHEAD = 8  # vectors read or copied a round of the loop
+BURST = 1024  # bytes that a streamed copy reads, then writes: lines that are written and lines that are read wait for each other least so
+FETCHED = 8192  # bytes that a streamed copy fetches ahead into the second-level cache
 
 
 def multiply_adds(rounds: int = 20_000, threads: int | None = None) -> tuple[Callable[[], object], int]:
@@ -37,12 +39,13 @@ def copy(nbytes: int, threads: int | None = None, streamed: bool | None = None) 
 
     streamed: written past the caches, which saves reading the lines that are written; by default from 32 MB on, as maps do.
     """
-    line, threads = jit.host().vector_bits // 8 * AHEAD, threads or native.get_num_threads()
-    lines = max(1, nbytes // line)
     streamed = nbytes >= 32 << 20 if streamed is None else streamed
+    vectors = _copied(streamed)
+    line, threads = jit.host().vector_bits // 8 * vectors, threads or native.get_num_threads()
+    lines = max(1, nbytes // line)
     source, target = native.new_storage(lines * line), native.new_storage(lines * line)
     native.fill_bytes(source.data, 0, lines * line)
-    address = jit.compile_kernel(("limit", "copy", AHEAD, streamed), lambda: _copy(streamed))
+    address = jit.compile_kernel(("limit", "copy", vectors, streamed), lambda: _copy(streamed, vectors))
     desc = native.pack_desc(address, 2, threads, True, 0, [lines])
     return lambda: native.launch(desc, target.data, source.data), 2 * lines * line
 
@@ -92,21 +95,31 @@ def _read() -> str:
     return module(f)
 
 
-def _copy(streamed: bool) -> str:
+def _copied(streamed: bool) -> int:
+    """Vectors copied a round of the loop; they are in registers together, of which AVX-512 has twice as many."""
+    return BURST // 64 if streamed and jit.host().vector_bits == 512 else AHEAD
+
+
+def _copy(streamed: bool, vectors: int) -> str:
     f, lanes = _function(), jit.host().vector_bits // 32
     wide = vector("i32", lanes)
     target, source = f.load("ptr", "%slots"), f.load("ptr", f.at("ptr", "%slots", 1))
     low, high = _part(f)
     with f.loop(low, high) as line:
-        place = f.mul(line, AHEAD)
-        values = [f.load(wide, f.at(wide, source, f.add(place, n)), 16) for n in range(AHEAD)]
+        place = f.mul(line, vectors)
+        if streamed:
+            far = f.at("i8", f.at(wide, source, place), FETCHED)
+            for step in range(0, vectors * lanes * 4, 64):
+                f.call("void", "llvm.prefetch.p0", f"ptr {f.at('i8', far, step)}", "i32 0", "i32 2", "i32 1")
+        values = [f.load(wide, f.at(wide, source, f.add(place, n)), 16) for n in range(vectors)]
         for n, value in enumerate(values):
             where = f.at(wide, target, f.add(place, n))
             if streamed:
                 f.do(f"store {wide} {value}, ptr {where}, align {lanes * 4}, !nontemporal !0")
             else:
                 f.store(wide, value, where, 16)
+    extra = ""
     if streamed and jit.host().arch == "x86_64":
         f.do("call void @llvm.x86.sse.sfence()")
-        return module(f, extra="declare void @llvm.x86.sse.sfence()") + "!0 = !{i32 1}\n"
-    return module(f) + ("!0 = !{i32 1}\n" if streamed else "")
+        extra = "declare void @llvm.x86.sse.sfence()\n"
+    return module(f, extra=extra) + ("!0 = !{i32 1}\n" if streamed else "")
