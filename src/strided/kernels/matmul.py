@@ -251,7 +251,7 @@ def _slices(p, parts, top, nr, fits):
     down, across = _grid(p, parts, nr, fits)
     block = -(-columns // across)
     keep = fits(block * nr)
-    rows = _guided(panels, down, max(least(top, block * nr), 2)) if keep else _guided(panels, down, 16, share=0.75)
+    rows = _guided(panels, down, max(least(top, block * nr), 1)) if keep else _guided(panels, down, 16, share=0.75)
     return _bounds(rows, top, p.m), _bounds([block] * (-(-columns // block)), nr, p.n), keep
 
 
