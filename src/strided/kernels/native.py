@@ -27,7 +27,7 @@ _ENTRY_POINTS = (
     "strided_py_read_flag", "strided_py_set_capture", "strided_py_replay",
     "strided_set_objects", "strided_set_types", "strided_modes_dealloc", "strided_state_get", "strided_state_set",
     *(f"strided_{kind}_{what}" for kind in ("tensor", "node") for what in ("new", "traverse", "clear", "dealloc")),
-    *(f"strided_py_{name}" for name in ("new", "tensor", "launch_tensor", "next_sequence", "tracking", "record", "window", "scan")),
+    *(f"strided_py_{name}" for name in ("new", "tensor", "launch_tensor", "next_sequence", "tracking", "record", "window", "scan", "hang")),
     *(f"strided_py_set_{name}" for name in ("tensor_type", "record", "window", "anomaly")),
 )
 _address = dict(zip(_ENTRY_POINTS, jit.compile_module(("runtime", jit.host().arch), lambda: runtime_ir(jit.host().arch), _ENTRY_POINTS)))

@@ -64,13 +64,13 @@ def _base(kind: str, name: str, doc: str, size: int, fields: dict[str, int], dic
 
 
 def _initialise() -> tuple[Any, Any, Any]:
-    constants = [True, False, 0, (), tuple, type, "strided modes", "no_grad", "forward"]
+    constants = [True, False, 0, (), tuple, type, "strided modes", "no_grad", "forward", "saves", "recipe", "kinds", "numbers"]
     _keep.append(constants)
-    true, false, zero, empty, tuples, types, key, no_grad, forward = (id(c) for c in constants)
+    true, false, zero, empty, tuples, types, key, no_grad, forward, *names = (id(c) for c in constants)
     mortal = int(sys.version_info < (3, 12))
     pointer = ctypes.c_void_p
-    prepare = ctypes.PYFUNCTYPE(None, *[pointer] * 4, ctypes.c_int64, *[pointer] * 5)(_address["strided_set_objects"])
-    prepare(true, false, zero, empty, mortal, tuples, types, key, no_grad, forward)
+    prepare = ctypes.PYFUNCTYPE(None, *[pointer] * 4, ctypes.c_int64, *[pointer] * 9)(_address["strided_set_objects"])
+    prepare(true, false, zero, empty, mortal, tuples, types, key, no_grad, forward, *names)
     tensor = _base("tensor", "TensorBase", "Fields of a tensor.", objects.TENSOR_SIZE, objects.T, objects.TENSOR_DICT)
     node = _base("node", "NodeBase", "Fields of a node of the graph.", objects.NODE_SIZE, objects.N, objects.NODE_DICT)
     modes = _type("Modes", "A thread's modes.", objects.MODES_SIZE, 0, {_DEALLOC: _address["strided_modes_dealloc"]}, objects.M)
@@ -88,6 +88,7 @@ next_sequence = _builtin("next_sequence", "strided_py_next_sequence")
 tracking = _builtin("tracking", "strided_py_tracking")
 record = _builtin("record", "strided_py_record", keywords=True)
 window = _builtin("window", "strided_py_window", keywords=True)
+hang = _builtin("hang", "strided_py_hang")
 scan = _builtin("scan", "strided_py_scan")
 set_tensor_type = _builtin("set_tensor_type", "strided_py_set_tensor_type")
 set_record = _builtin("set_record", "strided_py_set_record")

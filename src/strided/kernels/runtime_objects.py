@@ -49,6 +49,10 @@ GLOBALS = """
 @g_window = internal global ptr null
 @g_no_grad = internal global ptr null         ; why a view made without recording may not be written through
 @g_forward = internal global ptr null         ; the phase that is not "backward"
+@g_saves = internal global ptr null           ; names of attributes
+@g_recipe = internal global ptr null
+@g_kinds = internal global ptr null
+@g_numbers = internal global ptr null
 @g_key = internal global ptr null             ; under which a thread's dictionary holds its modes
 @g_thread = internal global i64 -1            ; the thread whose modes are at hand
 @g_modes = internal global ptr null
@@ -68,12 +72,14 @@ declare ptr @PyDict_New()
 declare ptr @PyObject_GenericGetAttr(ptr, ptr)
 declare i32 @PyObject_GenericSetAttr(ptr, ptr, ptr)
 declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare i32 @PyList_Append(ptr, ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i32 @PyUnicode_CompareWithASCIIString(ptr, ptr)
 
-define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i64 %mortal, ptr %tuple, ptr %type, ptr %key, ptr %no_grad, ptr %forward) {
+define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i64 %mortal, ptr %tuple, ptr %type, ptr %key, ptr %no_grad, ptr %forward, ptr %saves, ptr %recipe, ptr %kinds, ptr %numbers) {
   store ptr %true, ptr @g_true
   store ptr %false, ptr @g_false
   store ptr %zero, ptr @g_zero
@@ -84,6 +90,10 @@ define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i6
   store ptr %key, ptr @g_key
   store ptr %no_grad, ptr @g_no_grad
   store ptr %forward, ptr @g_forward
+  store ptr %saves, ptr @g_saves
+  store ptr %recipe, ptr @g_recipe
+  store ptr %kinds, ptr @g_kinds
+  store ptr %numbers, ptr @g_numbers
   ret ptr null
 }
 

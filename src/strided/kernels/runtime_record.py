@@ -238,6 +238,85 @@ def _record() -> str:
     return f.text()
 
 
+def _hang() -> str:
+    """hang(cls, recipes, kinds, numbers, operands, result): the node of a pointwise operator behind its result; False where Python must see to it.
+
+    recipes: {which operands want a gradient, as bits: what to save and how gradients follow}. What the others are is said in ops/pointwise_nodes.py.
+    """
+    f = Function("ptr @strided_py_hang(ptr %self, ptr %args, i64 %n)")
+    with f.when(f.other("%n", "6", "i64")):
+        f.give(f.call("arg_error", "i64 6"))
+    cls, recipes, kinds, numbers, operands, output = (f.load("%args", 8 * i) for i in range(6))
+    f.leave(f.other(f.load("@g_anomaly", type="i64"), "0", "i64"), "python")
+    f.leave(f.value(f"xor i1 {f.call('is_node_class', cls, type='i1')}, true"), "python")
+    f.leave(f.value(f"xor i1 {f.call('is_tensor', output, type='i1')}, true"), "python")
+    tuples = f.load("@g_tuple_type")
+    f.leave(f.other(f.load(operands, 8), tuples), "python")
+    modes = f.call("modes")
+    with f.when(f.equal(modes, "null")):
+        f.give("null")
+    f.leave(f.other(f.load(modes, M["saved_hooks"]), f.load("@g_empty")), "python")
+    none = f.load("@g_none")
+    count = f.call("PyTuple_Size", operands, type="i64")
+    edges, wanted = f.call("PyTuple_New", f"i64 {count}"), f.variable()
+    with f.when(f.equal(edges, "null")):
+        f.give("null")
+    with f.each(count) as i:
+        edge = f.call("edge_of", f.call("PyTuple_GetItem", operands, f"i64 {i}"))
+        f.leave(f.equal(edge, "null"), "back")
+        f.call("PyTuple_SetItem", edges, f"i64 {i}", edge, type="i32")
+        with f.when(f.other(edge, none)):
+            f.store("i64 " + f.value(f"or i64 {f.load(wanted, type='i64')}, {f.value(f'shl i64 1, {i}')}"), wanted)
+    number = f.call("PyLong_FromLongLong", "i64 " + f.load(wanted, type="i64"))
+    recipe = f.call("PyDict_GetItemWithError", recipes, number)
+    f.run("Py_DecRef", number)
+    f.leave(f.equal(recipe, "null"), "back")
+    saves = f.call("PyObject_GetAttr", recipe, f.load("@g_saves"))
+    f.leave(f.equal(saves, "null"), "back")
+    f.run("Py_DecRef", saves)  # the recipe holds it
+    f.leave(f.other(f.load(saves, 8), tuples), "back")
+    several = f.call("PyTuple_Size", saves, type="i64")
+    entries = f.call("PyList_New", "i64 0")
+    f.leave(f.equal(entries, "null"), "back")
+    with f.each(several) as i:
+        place = f.call("PyLong_AsLongLong", f.call("PyTuple_GetItem", saves, f"i64 {i}"), type="i64")
+        kept = f.variable_at_entry("ptr")
+        f.store("null", kept)
+        with f.when(f.equal(place, count, "i64")):
+            f.store(f.call("saved_of", output, output), kept)
+        with f.when(f.other(place, count, "i64")):
+            operand = f.call("PyTuple_GetItem", operands, f"i64 {place}")
+            f.store(none, kept)
+            with f.when(f.call("is_tensor", operand, type="i1")):
+                f.store(f.call("saved_of", operand, output), kept)
+        entry = f.load(kept)
+        with f.when(f.equal(entry, "null")):
+            f.run("Py_DecRef", entries)
+            f.go("back")
+        with f.when(f.other(entry, none)):  # numbers are kept elsewhere
+            f.call("PyList_Append", entries, entry, type="i32")
+            f.run("Py_DecRef", entry)
+    node = f.call("node_of", cls, edges, entries, f.load(output, T["spec"]))
+    with f.when(f.equal(node, "null")):
+        f.give("null")
+    bad = "0"
+    for name, value in (("@g_recipe", recipe), ("@g_kinds", kinds), ("@g_numbers", numbers)):
+        bad = f.value(f"or i32 {bad}, {f.call('PyObject_SetAttr', node, f.load(name), value, type='i32')}")
+    with f.when(f.other(bad, "0", "i32")):
+        f.run("Py_DecRef", node)
+        f.give("null")
+    f.run("hang_on", output, node)
+    f.run("Py_DecRef", node)
+    f.give(_kept(f, f.load("@g_true")))
+    f.label("back")
+    f.run("PyErr_Clear")
+    f.run("Py_DecRef", edges)
+    f.go("python")
+    f.label("python")
+    f.give(_kept(f, f.load("@g_false")))
+    return f.text()
+
+
 def _window() -> str:
     """window(base, spec, address, cls, **attributes): a view, recorded where its base is tracked"""
     f = Function("ptr @strided_py_window(ptr %self, ptr %args, i64 %n, ptr %names)")
@@ -413,4 +492,4 @@ def _scan() -> str:
 
 
 def record_ir() -> str:
-    return _scan() + _edge() + _tracking() + _attributes() + _node() + _saved() + _record() + _window() + _small()
+    return _scan() + _edge() + _tracking() + _attributes() + _node() + _saved() + _record() + _hang() + _window() + _small()

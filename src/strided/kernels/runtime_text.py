@@ -44,6 +44,12 @@ class Function:
         self.do(f"store {type} {start}, ptr {name}")
         return name
 
+    def variable_at_entry(self, type: str) -> str:
+        """A variable for the body of a loop: made once, set anew by who uses it."""
+        self.count += 1
+        self.lines.insert(2, f"  %v{self.count} = alloca {type}")
+        return f"%v{self.count}"
+
     # ---- the way through ----
 
     def equal(self, a: str, b: str, type: str = "ptr") -> str:

@@ -10,16 +10,15 @@ from typing import Any
 
 from .. import dtypes, errors
 from ..arrays import tensor_of
-from ..autograd import anomaly, check_inplace, record_inplace, tracking
-from ..autograd.graph import accumulator, gradient_edge, next_sequence
-from ..autograd.modes import STATE
+from ..autograd import check_inplace, record, record_inplace, tracking
+from ..autograd.graph import gradient_edge
 from ..autograd.saved import attached, save
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch, run
 from ..errors import PackedOperand
 from ..kernels import expr as E
 from ..kernels.derivative import conj
 from ..kernels.map import build_map
-from ..kernels.native_objects import new as _new
+from ..kernels.native_objects import hang
 from ..layout import broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor
 from . import packed, signatures
@@ -156,7 +155,7 @@ class Pointwise(ComplexTwins):
         return out
 
     def record(self, kinds: tuple, operands: tuple, out: Tensor) -> None:
-        """Hangs the result on a new node: `autograd.record` for the one shape of node there is here, written out because every small call passes it.
+        """Hangs the result on a new node.
 
         kinds: the spec of a tensor, the type of a number, for each operand.
         """
@@ -165,15 +164,9 @@ class Pointwise(ComplexTwins):
                 return
             if not self.is_twin and (twin := self.for_operands(operands)) is not self:
                 return twin.record(kinds, operands, out)
-        edges = []
-        wanted = 0
-        for place, (o, kind) in enumerate(zip(operands, kinds)):
-            edge = gradient_edge(o) if type(kind) is Spec else None
-            if edge is not None:
-                wanted += 1 << place
-            edges.append(edge)
-        numbers = tuple([o if type(kind) is not Spec else None for o, kind in zip(operands, kinds)])
-        self.hang(self.recipes.get(wanted) or self.recipe(wanted), edges, kinds, numbers, operands, out)
+        numbers = NO_NUMBERS if self.arity == 1 else tuple([o if type(kind) is not Spec else None for o, kind in zip(operands, kinds)])
+        if not hang(self.node_class, self.recipes, kinds, numbers, operands, out):
+            self._hang(kinds, numbers, operands, out)
 
     def record_two(self, kinds: tuple, a: Tensor, b: Any, out: Tensor) -> None:
         """`record` for a tensor and a second operand."""
@@ -182,56 +175,16 @@ class Pointwise(ComplexTwins):
                 return
             if not self.is_twin and (twin := self.for_operands((a, b))) is not self:
                 return twin.record_two(kinds, a, b, out)
-        if a._base is not None:
-            first = gradient_edge(a)
-        elif not a._tracked:
-            first = None
-        elif (source := a._node) is not None:
-            first = source, a._nr
-        else:
-            first = a._accumulator or accumulator(a), 0, a
-        numbers = NO_NUMBERS
-        if type(kinds[1]) is not Spec:
-            second = None
-            numbers = None, b
-        elif b._base is not None:
-            second = gradient_edge(b)
-        elif not b._tracked:
-            second = None
-        elif (source := b._node) is not None:
-            second = source, b._nr
-        else:
-            second = b._accumulator or accumulator(b), 0, b
-        wanted = (first is not None) + 2 * (second is not None)
-        self.hang(self.recipes.get(wanted) or self.recipe(wanted), (first, second), kinds, numbers, (a, b), out)
+        numbers = NO_NUMBERS if type(kinds[1]) is Spec else (None, b)
+        if not hang(self.node_class, self.recipes, kinds, numbers, (a, b), out):
+            self._hang(kinds, numbers, (a, b), out)
 
-    def hang(self, recipe: Recipe, edges, kinds: tuple, numbers: tuple, operands: tuple, out: Tensor) -> None:
-        """The node behind `out`."""
-        node = _new(self.node_class)
-        node.edges = edges
-        node.recipe = recipe
-        node.kinds = kinds
-        node.numbers = numbers
-        node.specs = spec = out.spec
-        node.seq = next_sequence()
-        node.saves = entries = []
-        if recipe.saves:
-            arity = self.arity
-            if STATE.saved_hooks:
-                node.saves = save([operands[i] if i < arity else out for i in recipe.saves if i == arity or type(kinds[i]) is Spec], out)
-            else:  # `save`, inline
-                for i in recipe.saves:
-                    if i == arity:
-                        entries.append((None, out.mem.version, 0, spec, out.mem, out.ptr))
-                    elif type(kinds[i]) is Spec:
-                        o = operands[i]
-                        if o._inference:
-                            save((o,), out)  # raises
-                        entries.append((o, o.mem.version, o._node))
-        if anomaly.enabled:
-            anomaly.remember(node)
-        out._node = node
-        out._tracked = True
+    def _hang(self, kinds: tuple, numbers: tuple, operands: tuple, out: Tensor) -> None:
+        """The node behind `out` in all cases; the usual ones are native (kernels/runtime_record.py)."""
+        wanted = sum(1 << place for place, o in enumerate(operands) if isinstance(o, Tensor) and gradient_edge(o) is not None)
+        recipe = self.recipe(wanted)
+        saves = tuple([operands[i] if i < self.arity else out for i in recipe.saves if i == self.arity or type(kinds[i]) is Spec])
+        record(self.node_class, operands, out, saves, recipe=recipe, kinds=kinds, numbers=numbers)
 
     def into(self, x: Tensor, *others) -> Tensor:
         """Writes the result into x, the first operand; history and version follow."""
