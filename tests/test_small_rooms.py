@@ -58,3 +58,17 @@ def test_a_group_of_one_has_what_packages_import():
         pass
     assert torch.distributed.default_pg_timeout.total_seconds() == 1800
     assert torch.distributed.Work([1]).get_future().wait() == [1]
+
+
+def test_layouts_to_compare_with():
+    x = torch.zeros(2)
+    assert x.layout is torch.strided and x.layout not in (torch.sparse_coo, torch.sparse_csr) and str(torch.sparse_coo) == "torch.sparse_coo"
+    with pytest.raises(NotImplementedError, match="tensors here are dense"):
+        torch.zeros(2, layout=torch.sparse_coo)
+
+
+def test_scatter_and_gather_of_one_device():
+    x = torch.ones(2)
+    assert torch.nn.parallel.scatter((x,), ["cpu"])[0][0] is x and torch.nn.parallel.gather([x], "cpu") is x
+    with pytest.raises(NotImplementedError, match="computes on one"):
+        torch.nn.parallel.scatter((x,), [0, 1])

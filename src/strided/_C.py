@@ -10,6 +10,9 @@ from .overrides import has_torch_function as _has_torch_function  # noqa: F401
 from .overrides import has_torch_function_unary as _has_torch_function_unary  # noqa: F401
 from .overrides import has_torch_function_variadic as _has_torch_function_variadic  # noqa: F401
 from .refused import missing
+from .tensor import Tensor
+
+_TensorMeta = type(Tensor)  # the class of tensor classes
 
 
 def _log_api_usage_once(name: str) -> None:

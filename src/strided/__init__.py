@@ -23,6 +23,7 @@ _FROM_ROOMS = {
     "UntypedStorage": "tensor", "OutOfMemoryError": "cuda", "return_types": "ops",
 }  # fmt: skip
 _FROM_ROOMS.update(dict.fromkeys("mxfp4 mxfp6_e2m3 mxfp6_e3m2 mxfp8_e4m3 mxfp8_e5m2 mxint8 nvfp4 grouped_int".split(), "block_formats"))
+_FROM_ROOMS.update(dict.fromkeys("sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc".split(), "formats"))
 _FROM_ROOMS.update(as_blocks="ops.blocks.convert", BlockTensor="block_tensor")
 _FROM_ROOMS.update(dict.fromkeys(
     """autocast is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled

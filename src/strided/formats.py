@@ -48,7 +48,7 @@ def _by_name(name):
 
 
 class StorageLayout:
-    """How a tensor's elements are stored at all: torch.strided is the only one here."""
+    """How a tensor's elements are stored at all: torch.strided is the only one that tensors have here."""
 
     __slots__ = ("name",)
 
@@ -64,6 +64,7 @@ class StorageLayout:
 
 StorageLayout.__name__ = StorageLayout.__qualname__ = "layout"
 strided = StorageLayout("strided")
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(StorageLayout, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))  # to compare with: no tensor has them
 
 
 def suggested(layout) -> MemoryFormat:

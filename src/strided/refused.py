@@ -20,7 +20,6 @@ def _group(reason: str, instead: str, names: str, prefix: str = "torch.") -> Non
 
 _DENSE = "tensors here are dense"
 _group(_DENSE, "use a dense tensor, or index_add and gather on the indices", "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor")
-_group(_DENSE, "torch.strided is the only layout", "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc")
 _group(_DENSE, "use mm, matmul or addmm", "sparse hsmm hspmm smm sspaddmm saddmm")
 _group(
     _DENSE, "keep values and indices in tensors of their own",
@@ -112,7 +111,7 @@ _group(
 _group("there is one way to compute attention", "call scaled_dot_product_attention; sdpa_kernel accepts any backend",
        "nn.attention.activate_flash_attention_impl nn.attention.current_flash_attention_impl nn.attention.list_flash_attention_impls "
        "nn.attention.register_flash_attention_impl nn.attention.restore_flash_attention_impl nn.attention.WARN_FOR_UNFUSED_KERNELS")
-_group("strided computes on one device", "call the module itself", "nn.parallel.gather nn.parallel.scatter nn.parallel.replicate nn.parallel.parallel_apply")
+_group("strided computes on one device", "call the module itself", "nn.parallel.replicate nn.parallel.parallel_apply")
 _group("a masked tensor is two tensors", "keep the mask, and use where, masked_fill and masked_select", "masked")
 _group("recurrent cells are modules", "use nn.LSTM, nn.GRU, nn.RNN and their cells", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")
 _group("only the usual distributions are drawn from", "draw with NumPy: torch.from_numpy(numpy.random.default_rng(seed).poisson(rate.numpy()))", "poisson binomial")

@@ -52,6 +52,7 @@ RENAMED = {
     "distributed._tensor.experimental": "distributed",
     "distributed.tensor.experimental": "distributed",
     "nn.parallel.distributed": "nn.parallel",
+    "nn.parallel.scatter_gather": "nn.parallel",
     "nn.attention.flex_attention": "nn.flex_attention",
     "distributions.constraints": "constraints",
     "distributions.normal": "distributions",
