@@ -22,7 +22,9 @@ FEW = 16  # features of a group below which vectors of features would be mostly 
 
 
 def form_of(x, weight):
-    """The memory format of a convolution's results: channels last if either operand suggests it."""
+    """The memory format of a convolution's results: channels last if either operand suggests it, but for volumes of float64, as in PyTorch."""
+    if x.ndim < 4 or x.ndim == 5 and x.dtype.name == "float64":
+        return contiguous_format
     form = suggested(x.spec.layout)
     return form if form is not contiguous_format else suggested(weight.spec.layout)
 

@@ -6,6 +6,7 @@ from ..autograd import backward, record, tracking
 from ..autograd.graph import record_view
 from ..block_tensor import NotOfBlocks
 from ..dispatch import PlanCache, launch, meta_storage
+from ..formats import contiguous_format, suggested
 from ..kernels import expr as E
 from ..kernels.index import build_copy
 from ..kernels.map import build_map
@@ -20,8 +21,8 @@ _plans = PlanCache()
 
 
 def _joined(tensors, key, pieces) -> Tensor:
-    """A fresh tensor made of `tensors`. `pieces(specs)` gives its shape and, for each tensor, (layout of its window, offset in elements) given the
-    result's layout; called once for tensors of these kinds."""
+    """A fresh tensor made of `tensors`. `pieces(specs)` gives its layout and, for each tensor, (layout of its window, offset in elements);
+    called once for tensors of these kinds."""
     specs = tuple([t.spec for t in tensors])
     plan = _plans.get((key, specs))
     if plan is None:
@@ -43,8 +44,8 @@ def _plan(tensors, specs, pieces):
     for t in tensors[1:]:
         if t.dtype is not dtype:
             dtype = dtypes.promote(dtype, t.dtype)
-    shape, windows = pieces(specs)
-    spec = Spec.of(Layout.contiguous(shape), dtype, device)
+    whole, windows = pieces(specs)
+    spec = Spec.of(whole, dtype, device)
     if spec.is_meta:
         return spec, None
     copies = []
@@ -123,14 +124,20 @@ def _cat_pieces(specs, dim):
                 )
         total += spec.shape[dim]
     shape = (*first.shape[:dim], total, *first.shape[dim + 1 :])
-    whole, at, windows = Layout.contiguous(shape), 0, []
+    whole, at, windows = _format([spec for spec in specs if not _skipped(spec)] or [first]).layout(shape), 0, []
     for spec in specs:
         if _skipped(spec):
             windows.append((whole, 0))
         else:
             windows.append(whole.narrow(dim, at, spec.shape[dim]))
             at += spec.shape[dim]
-    return shape, windows
+    return whole, windows
+
+
+def _format(specs):
+    """The memory format that all tensors suggest, or row-major."""
+    formats = {suggested(spec.layout) for spec in specs}
+    return formats.pop() if len(formats) == 1 else contiguous_format
 
 
 @backward("Cat")
@@ -172,7 +179,9 @@ def _stack_pieces(specs, dim):
     dim = wrap_dim(dim, first.ndim + 1)
     shape = (*first.shape[:dim], len(specs), *first.shape[dim:])
     whole = Layout.contiguous(shape)
-    return shape, [whole.select(dim, i) for i in range(len(specs))]
+    if dim == 0 and specs[0].ndim >= 4:
+        whole = _format(specs).layout((shape[0] * shape[1], *shape[2:])).split_dim(0, shape[:2])
+    return whole, [whole.select(dim, i) for i in range(len(specs))]
 
 
 @backward("Stack")

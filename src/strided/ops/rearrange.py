@@ -9,6 +9,7 @@ from itertools import product
 
 from ..autograd import backward, record, tracking
 from ..dispatch import PlanCache, launch, run
+from ..formats import suggested
 from ..kernels.index import build_copy
 from ..layout import Layout, result_strides, wrap_dim, wrap_dims
 from ..tensor import empty, empty_of, wrap
@@ -106,7 +107,7 @@ def _roll(input, shifts, dims):
         if not dims:
             rolled = _roll(flatten(input), shifts, (0,))
             return wrap(rolled.spec.with_layout(Layout.contiguous(input.shape)), rolled.mem, rolled.ptr)
-        out = empty(input.shape, input.dtype, input.device)
+        out = empty(input.shape, input.dtype, input.device, suggested(input.spec.layout).layout(input.shape).strides)
         blocks = []
         if not input.spec.numel:
             return out

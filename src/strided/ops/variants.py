@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ..autograd import backward, no_grad, record, tracking
+from ..formats import suggested
 from .elementwise import sum_to
 from .table import TABLE, operator
 from .views import integers
@@ -49,13 +50,17 @@ def constant_pad_nd(input, pad, value=0):
     if min(kept, default=0) < 0:
         raise RuntimeError("narrow(): length must be non-negative.\n  A negative padding cuts off more than the dimension has.")
     with no_grad():
-        out = TABLE["full"].call(sizes, value, dtype=input.dtype, device=input.device)
-        source, target = input, out
-        if min(kept, default=1) > 0:
+        source = input
+        for d, (before, _) in enumerate(ends):
+            source = source.narrow(d, max(-before, 0), kept[d])
+        if sizes == kept:  # nothing but cropped
+            out = source.clone()
+        else:
+            out = target = TABLE["empty"].call(sizes, dtype=input.dtype, device=input.device, memory_format=suggested(input.spec.layout)).fill_(value)
             for d, (before, _) in enumerate(ends):
-                source = source.narrow(d, max(-before, 0), kept[d])
                 target = target.narrow(d, max(before, 0), kept[d])
-            target.copy_(source)
+            if min(kept, default=1) > 0:
+                target.copy_(source)
     if tracking(input):
         record(ConstantPadNdBackward0, (input,), out, pad=tuple(pad))
     return out

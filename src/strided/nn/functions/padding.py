@@ -1,5 +1,6 @@
 """Padding: constants around a tensor, and the modes that repeat or mirror its own values."""
 from ... import ops
+from ...formats import contiguous_format, suggested
 from .autocast import under_autocast
 
 
@@ -34,6 +35,7 @@ def pad(input, pad, mode="constant", value=None):
 
 
 def _by_edges(input, pad, mode, dims):
+    form = suggested(input.spec.layout) if mode != "circular" and (dims, input.dim()) in ((2, 4), (3, 5)) else contiguous_format
     for i in range(dims):
         before, after = pad[2 * i], pad[2 * i + 1]
         if mode == "circular" and min(before, after) < 0:  # what is cropped away is not wrapped around either
@@ -42,7 +44,7 @@ def _by_edges(input, pad, mode, dims):
             input, before, after = input.narrow(d, start, max(end - start, 0)), max(before, 0), max(after, 0)
         if before or after:
             input = _repeat_edges(input, input.dim() - 1 - i, before, after, mode)
-    return input
+    return input.contiguous(memory_format=form)
 
 
 _in_float32 = under_autocast("float32")(_by_edges)

@@ -382,7 +382,7 @@ def pixel_shuffle(input, upscale_factor):
     *lead, channels, height, width = input.shape
     x = input.reshape(*lead, channels // (r * r), r, r, height, width)
     x = x.movedim((-4, -3), (-3, -1))  # [.., C, H, r, W, r]
-    return x.reshape(*lead, channels // (r * r), height * r, width * r)
+    return x.reshape(*lead, channels // (r * r), height * r, width * r).contiguous(memory_format=suggested(input.spec.layout))
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -396,14 +396,14 @@ def pixel_unshuffle(input, downscale_factor):
         )
     x = input.reshape(*lead, channels, height // r, r, width // r, r)
     x = x.movedim((-3, -1), (-4, -3))  # [.., C, r, r, H, W]
-    return x.reshape(*lead, channels * r * r, height // r, width // r)
+    return x.reshape(*lead, channels * r * r, height // r, width // r).contiguous(memory_format=suggested(input.spec.layout))
 
 
 def channel_shuffle(input, groups):
     """Interleaves the channels of `groups` groups. input [N, C, ..]."""
     if input.size(1) % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {input.size(1)} channels and {groups} groups.")
-    return input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+    return input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2).contiguous(memory_format=suggested(input.spec.layout))
 
 
 native_channel_shuffle = channel_shuffle
