@@ -12,6 +12,7 @@ from .gemm_dots import DOTS, TILE, dot_for
 from .gemm_pack import Kind, Tile
 from .gemm_text import DROPPED, SIZES, TYPES
 from .precision import operand
+from .recipes import KEEP
 from .runtime_pool import SHARING, TEAM
 
 DTYPES = frozenset(TYPES) - DROPPED.keys()
@@ -46,7 +47,7 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
         raise NotImplementedError(f"matmul cannot mix {', '.join(sorted(set(names)))}; convert the operands to one dtype")
     problem = _Problem(c_layout, a_layout, b_layout, i_layout)
     epilogue = "add" if added is not None else "scale" if scale else ""
-    if problem.n < problem.m and problem.n <= THIN[-1] and 1 in (problem.rsa, problem.csa):
+    if problem.n < problem.m and problem.n <= THIN[-1] and 1 in (problem.rsa, problem.csa) and not problem.near():
         problem.swap()
         names = (names[1], names[0], *names[2:])
     kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))  # type: ignore[call-arg]  # the names are four
@@ -109,6 +110,10 @@ class _Problem:
         self.rsa, self.csa, self.rsb, self.csb = self.csb, self.rsb, self.csa, self.rsa
         self.rsc, self.csc, self.rsi, self.csi = self.csc, self.rsc, self.csi, self.rsi
         self.strides[0], self.strides[1] = self.strides[1], self.strides[0]
+
+    def near(self) -> bool:
+        """Whether so many columns of C, from so little memory, repay packing both operands: where both ways take as long, packed products can be given an epilogue (compile/fuse.py)."""
+        return self.n >= 64 and self.k <= 256 or KEEP[0] and self.n >= 96 and self.m * self.k <= 1 << 19
 
     def thin(self, kind: Kind) -> bool:
         """Whether b has rows enough to fill tiles of thin_ir.py, and long enough to repay them."""
