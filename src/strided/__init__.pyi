@@ -1084,6 +1084,11 @@ def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     r"""exp(x) / sum(exp(x)) along `dim`, computed from x - max(x). `dtype`: convert first. Raises IndexError for a dimension out of range."""
 def sort(input, dim=-1, descending=False, stable=False, *, out=None) -> _sort:
     r"""(values, indices) along `dim` in ascending (or descending) order; NaN counts as the largest. Equal elements keep their order."""
+sparse_bsc: StorageLayout
+sparse_bsr: StorageLayout
+sparse_coo: StorageLayout
+sparse_csc: StorageLayout
+sparse_csr: StorageLayout
 def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None) -> tuple[Tensor, ...]:
     r"""Windows along `dim`: of `split_size` entries each (the last may be shorter), or of the given sizes, which must add up to the dimension."""
 def split_copy(tensor, split_size_or_sections=None, dim=0, *, split_size=None, out=None) -> tuple[Tensor, ...]:
