@@ -72,3 +72,16 @@ def test_scatter_and_gather_of_one_device():
     assert torch.nn.parallel.scatter((x,), ["cpu"])[0][0] is x and torch.nn.parallel.gather([x], "cpu") is x
     with pytest.raises(NotImplementedError, match="computes on one"):
         torch.nn.parallel.scatter((x,), [0, 1])
+
+
+def test_records_of_a_checkpoint(tmp_path):
+    path = str(tmp_path / "a.pt")
+    torch.save({"w": torch.tensor([1.0, 2.0])}, path)
+    reader = torch.PyTorchFileReader(path)
+    assert "data.pkl" in reader.get_all_records() and reader.has_record("data/0") and not reader.has_record("data/1")
+    assert reader.get_storage_from_record("data/0", 2, torch.float32).tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match="failed locating file"):
+        reader.get_record("data/1")
+    (tmp_path / "b.pt").write_bytes(b"no")
+    with pytest.raises(RuntimeError, match="failed reading zip archive"):
+        torch.PyTorchFileReader(str(tmp_path / "b.pt"))

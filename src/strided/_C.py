@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import enum
+import zipfile
 from typing import Any
 
+from .ops.data import frombuffer
 from .ops.overriding import DisableTorchFunction, DisableTorchFunctionSubclass  # noqa: F401
 from .ops.overriding import disabled as _disabled_torch_function_impl  # noqa: F401
 from .overrides import has_torch_function as _has_torch_function  # noqa: F401
@@ -13,6 +15,36 @@ from .refused import missing
 from .tensor import Tensor
 
 _TensorMeta = type(Tensor)  # the class of tensor classes
+
+
+class PyTorchFileReader:
+    """A checkpoint file as the archive it is: records by name. Loading what they mean is `torch.load`'s.
+
+    Raises RuntimeError for a file that is no archive, or a record that is not in it.
+    """
+
+    def __init__(self, file: Any):
+        try:
+            self._archive = zipfile.ZipFile(file)
+        except zipfile.BadZipFile as error:
+            raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {error}") from None
+        names = self._archive.namelist()
+        self._folder = names[0].partition("/")[0] + "/" if names else ""
+
+    def has_record(self, name: str) -> bool:
+        return self._folder + name in self._archive.NameToInfo
+
+    def get_all_records(self) -> list[str]:
+        return [name.removeprefix(self._folder) for name in self._archive.namelist()]
+
+    def get_record(self, name: str) -> bytes:
+        if not self.has_record(name):
+            raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
+        return self._archive.read(self._folder + name)
+
+    def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Tensor:
+        """The record's bytes as a vector of `numel` elements."""
+        return frombuffer(bytearray(self.get_record(name)), dtype=dtype, count=numel)
 
 
 def _log_api_usage_once(name: str) -> None:

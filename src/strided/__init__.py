@@ -19,7 +19,8 @@ _ROOMS = frozenset((
 
 # Single names of those rooms that stand at the top level too.
 _FROM_ROOMS = {
-    "vmap": "func", "Tag": "library", "save": "io", "load": "io", "serialization": "io", "TypedStorage": "tensor",
+    "vmap": "func", "Tag": "library", "save": "io", "load": "io", "serialization": "io", "TypedStorage": "tensor", "Future": "futures",
+    "PyTorchFileReader": "_C",
     "UntypedStorage": "tensor", "OutOfMemoryError": "cuda", "return_types": "ops",
 }  # fmt: skip
 _FROM_ROOMS.update(dict.fromkeys("mxfp4 mxfp6_e2m3 mxfp6_e3m2 mxfp8_e4m3 mxfp8_e5m2 mxint8 nvfp4 grouped_int".split(), "block_formats"))
