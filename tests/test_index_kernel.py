@@ -106,3 +106,32 @@ def test_copies(rng, shape, order, kind):
     assert (out == view).all()
     run(index.build_copy(x.itemsize, view.shape, steps(back.transpose(order)), steps(out)), back, out)
     assert (back == x).all()
+
+
+@pytest.mark.parametrize("offset", [0, 4, 36])
+@pytest.mark.parametrize("shape, order", [((5, 3000), (0, 1)), ((6, 7, 64), (1, 0, 2)), ((3, 700, 100), (1, 0, 2)), ((100_003,), (0,)), ((9, 333), (0, 1))])
+def test_large_copies_past_the_caches(rng, shape, order, offset, monkeypatch):
+    """Runs of any length and place, of which whole lines are streamed: everything is copied and nothing beside it written."""
+    monkeypatch.setattr(index, "STREAM", 1)
+    x = rng.integers(0, 100, shape).astype(np.float32)
+    view = x.transpose(order)
+    memory = np.full(x.nbytes + 256, 77, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    out = memory[start : start + x.nbytes].view(np.float32).reshape(view.shape)
+    run(index.build_copy(4, view.shape, steps(out), steps(view)), out, x)
+    assert (out == view).all() and (memory[:start] == 77).all() and (memory[start + x.nbytes :] == 77).all()
+    wide = np.zeros((*view.shape[:-1], view.shape[-1] + 3), np.float32)
+    run(index.build_copy(4, view.shape, steps(wide), steps(view)), wide[..., 2:], x)
+    assert (wide[..., 2:-1] == view).all() and not wide[..., :2].any() and not wide[..., -1].any()
+
+
+def test_long_rows_by_index_past_the_caches(rng, error, monkeypatch):
+    monkeypatch.setattr(index, "STREAM", 1)
+    table, at = rng.standard_normal((40, 1030), np.float32), rng.integers(-40, 40, 90)
+    out = np.zeros((90, 1030), np.float32)
+    descriptor = index.build_indexed("get", F32, out.shape, steps(out), (0, 1), [(8, (1, 0), 40, 1030)])
+    run(descriptor, out, table, at, error)
+    assert (out == table[at]).all() and not error.any()
+    at[3] = 40
+    run(descriptor, out, table, at, error)
+    assert error.tolist() == [1, 40]

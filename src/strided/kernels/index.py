@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from ..layout import collapse
 from . import jit, native, turn
-from .loops import Body, walk_table
+from .loops import AHEAD, CHUNK, Body, walk_table
 from .lower import Lowering, Value
 from .map import STREAM
 from .recipes import note_copy
 
 PUTS = ("set", "add", "mul", "amin", "amax")
 ROW_BYTES = 32  # rows at least this long are moved as a run, shorter ones element by element
+LONG = 4096  # bytes of a row from which those of large results are read by index and written past the caches
+SHORT = 256  # bytes of a run from which those of large copies are written past the caches
 GRAIN = 1 << 15  # elements a part should have at least
 TILE = 16  # elements of the source's run that are moved at a time where the target runs elsewhere;
 LINES = 128  # or bytes, where vectors turn them
@@ -66,8 +68,9 @@ def build_indexed(op: str, dtype, shape, target, source, indices, *, wrap=True, 
     parts = native.parts_for(work, GRAIN) if split_inner or split_rows else 1
     kind = dtype.name if op in PUTS[1:] else _integer(size)
     widths = tuple(_integer(width) for width, *_ in indices)
-    key = ("indexed", op, kind, widths, run)
-    address = jit.compile_kernel(key, lambda: _indexed(op, kind, size, widths, run))
+    stream = run and op == "get" and work * size >= STREAM and inner * size >= LONG
+    key = ("indexed", op, kind, widths, run, stream)
+    address = jit.compile_kernel(key, lambda: _indexed(op, kind, size, widths, run, stream))
     words = [len(shape) - 1, rows, granule, inner, int(split_inner)] + [w[-1] for w in walks]
     for _, _, extent, stride in indices:
         words += [extent, stride * size, -extent if wrap else 0]
@@ -87,7 +90,7 @@ def _free_dimension_first(shape, walks):
             row.insert(0, row.pop(d))
 
 
-def _indexed(op, kind, size, widths, run) -> str:
+def _indexed(op, kind, size, widths, run, stream) -> str:
     b = Body()
     lowering = Lowering(b)
     k = len(widths)
@@ -104,11 +107,14 @@ def _indexed(op, kind, size, widths, run) -> str:
     with b.walk(7 + 4 * k, dims, 2 + k, row_low, row_high) as (_, offsets, _):
         bases = [b.at(pointer, offset) for pointer, offset in zip(pointers, offsets)]
         if run:
-            _checked(b, widths, bases[2:], extents, error, lambda at: _run(lowering, op, kind, size, bases, at, low, high))
+            number = b.add(b.slot(0, "i64"), offsets[0]) if stream else ""
+            _checked(b, widths, bases[2:], extents, error, lambda at: _run(lowering, op, kind, size, bases, at, low, high, number))
         else:
             with b.loop(low, high) as i:
                 places = [b.at(base, b.mul(i, step)) for base, step in zip(bases, steps)]
                 _checked(b, widths, places[2:], extents, error, lambda at: _one(lowering, op, kind, places, at))
+    if stream:
+        b.fence()
     return b.text(lowering.definitions())
 
 
@@ -136,14 +142,17 @@ def _checked(b, widths, places, extents, error, action):
     b.either(good, lambda: action(offset), report)
 
 
-def _run(lowering, op, kind, size, bases, at, low, high):
-    """A contiguous run, elements low…high of it."""
+def _run(lowering, op, kind, size, bases, at, low, high, number=""):
+    """A contiguous run, elements low…high of it; past the caches where the target's address is given as a number."""
     b = lowering.body
     start = b.mul(low, size)
     if op == "get":
         to, source = b.at(bases[0], start), b.at(b.at(bases[1], at), start)
     else:
         to, source = b.at(b.at(bases[0], at), start), b.at(bases[1], start)
+    if number:
+        b.run_past(to, b.add(number, start), source, b.mul(b.sub(high, low), size), lambda at: b.at(source, b.add(at, 2 * CHUNK)))
+        return
     if op in ("get", "set"):
         b.declare("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
         b.do(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {b.mul(b.sub(high, low), size)}, i1 false)")
@@ -399,18 +408,33 @@ def _copy_plan(itemsize: int, shape, target, source, result_bytes) -> bytes:
     rows = 1
     for n in shape[:-1]:
         rows *= n
-    address = jit.compile_kernel(("copy", run, width), lambda: _copy_rows(run, width, itemsize))
-    words = [len(shape) - 1, rows, shape[-1], int(rows < 64), to[-1], source[-1]] + walk_table(shape[:-1], [to[:-1], source[:-1]])
+    stream = run and numel * itemsize >= STREAM and shape[-1] * itemsize >= SHORT
+    address = jit.compile_kernel(("copy", run, width, stream), lambda: _copy_rows(run, width, itemsize, stream))
+    words = [len(shape) - 1, rows, shape[-1], int(rows < 64), to[-1], source[-1]] + (walk_table(shape[:-1], [to[:-1], source[:-1]]) or [0] * 3)
     return _pack(address, 2, words, parts, numel, result_bytes)
 
 
-def _copy_rows(run, width, size) -> str:
+def _copy_rows(run, width, size, stream) -> str:
     b = Body()
     row_low, row_high, low, high = _mask_shares(b)
     steps = b.word(4), b.word(5)
     with b.walk(6, b.word(0), 2, row_low, row_high) as (_, offsets, _):
         to, source = (b.at(b.slot(i), offset) for i, offset in enumerate(offsets))
-        if run:
+        if stream:
+            start, length = b.mul(low, size), b.mul(b.sub(high, low), size)
+            step, row = b.word(8), b.mul(b.word(2), size)  # to the next run, and how long one is
+            number = b.add(b.add(b.slot(0, "i64"), offsets[0]), start)
+            origin = b.at(source, start)
+            skipped = b.add(b.div(AHEAD, row), 1)  # runs that are shorter than what is fetched ahead
+
+            def ahead(at):
+                place = b.add(at, AHEAD)
+                inside = b(f"icmp slt i64 {place}, {length}")
+                beyond = b.select(b(f"icmp slt i64 {row}, {AHEAD}"), b.add(at, b.mul(skipped, step)), b.add(b.sub(place, length), step))
+                return b.at(origin, b.select(inside, place, beyond))
+
+            b.run_past(b.at(to, start), number, origin, length, ahead)
+        elif run:
             b.declare("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
             start = b.mul(low, size)
             length = b.mul(b.sub(high, low), size)
@@ -420,6 +444,8 @@ def _copy_rows(run, width, size) -> str:
             with b.loop(low, high, extra=mark) as i:
                 value = b.load(width, b.at(source, b.mul(i, steps[1])), _aligned(width, access))
                 b.store(width, value, b.at(to, b.mul(i, steps[0])), _aligned(width, access))
+    if stream:
+        b.fence()
     return b.text()
 
 

@@ -264,6 +264,33 @@ class Body:
             self.store("<64 x i8>", value, self.at(to, at), ", align 64, !nontemporal !900")
         self.wall()
 
+    def run_past(self, to: str, number: str, source: str, nbytes: str, ahead=None) -> None:
+        """`nbytes` from `source` to `to`, whose address is `number` as an integer: whole lines past the caches, a kilobyte read, then written; the ends as ever.
+        `ahead(at)` is where to fetch from while what lies `at` bytes behind `source` is copied."""
+        self.declare("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
+        if "!900 = !{i32 1}" not in self.tail:
+            self.tail.append("!900 = !{i32 1}")
+        first = self.min(self(f"and i64 {self.sub(0, number)}, 63"), nbytes)
+        last = self.sub(nbytes, self(f"and i64 {self.sub(nbytes, first)}, 63"))
+        whole = self.sub(last, self(f"and i64 {self.sub(last, first)}, {CHUNK - 1}"))
+
+        def lines(at, count):
+            if ahead:
+                self.fetch(ahead(at), 64 * count)
+            places = range(0, 64 * count, 64)
+            values = [self.load("<64 x i8>", self.at(source, self.add(at, k)), ", align 1") for k in places]
+            self.wall()
+            for k, value in zip(places, values):
+                self.store("<64 x i8>", value, self.at(to, self.add(at, k)), ", align 64, !nontemporal !900")
+            self.wall()
+
+        some = self.sub(last, self(f"and i64 {self.sub(last, first)}, {CHUNK // 4 - 1}"))
+        for low, high, step in ((first, whole, CHUNK), (whole, some, CHUNK // 4), (some, last, 64)):
+            with self.loop(low, high, step, extra=self.plain()) as at:
+                lines(at, step // 64)
+        for low, high in (("0", first), (last, nbytes)):
+            self.do(f"call void @llvm.memmove.p0.p0.i64(ptr {self.at(to, low)}, ptr {self.at(source, low)}, i64 {self.sub(high, low)}, i1 false)")
+
     def fetch(self, place: str, nbytes: int, near: bool = False) -> None:
         """Asks for the lines of `nbytes` from `place` on, into the second-level cache, or into the first. The address may lie outside of any memory."""
         self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
