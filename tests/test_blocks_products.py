@@ -9,7 +9,7 @@ import strided
 import strided.nn as nn
 import strided.nn.functional as F
 from strided import block_formats
-from strided.kernels import block_dots, block_thin, gemm_pack, jit
+from strided.kernels import block_dots, block_lanes, block_thin, gemm_pack, jit
 from strided.kernels.block_products import MOST
 
 RNG = np.random.default_rng(11)
@@ -86,6 +86,50 @@ def test_dot_kernel_with_large_and_small_numbers(f):
     assert y.isfinite().all()
 
 
+@pytest.mark.parametrize("name", ["mxfp4", "nvfp4", "int4_g128", "int4_g32_zero", "int8_g128", "int8_g512_zero", "q4_1", "q8_0"])
+def test_rows_in_lanes_of_integers(name, monkeypatch):
+    """Every panel of rows, tiles and rounds that lack rows and codes, scales of several groups in a step and of half a group."""
+    if not block_lanes.serves(block_thin.Kind(*block_formats.parse(name).kernel), block_dots.dots(), 2, 16, 32, False):
+        pytest.skip("this host has no dot product of bytes for many rows")
+    texts = []
+    original = block_lanes.text
+    monkeypatch.setattr(block_lanes, "text", lambda *given: texts.append(1) or original(*given))
+    monkeypatch.setenv("STRIDED_CACHE_DIR", "")
+    f = block_formats.parse(name)
+    for m, n, k in ((2, 16, f.block), (4, 39, 1100), (7, 16, 2048 + f.block), (16, 32, 3 * f.block), (16 + 3, 17, 1000), (48, 21, 700)):
+        w = weight(f, n, k)
+        check(strided.randn(m, w.shape[1]).bfloat16(), w, strided.randn(n))
+        check(strided.randn(m, w.shape[1]).half(), w)
+    assert len(texts) >= 6
+    x = strided.randn(5, 2 * w.shape[1]).bfloat16()[:, : w.shape[1]]  # rows lie apart
+    check(x, w)
+
+
+def test_outliers_are_multiplied_as_floats():
+    """An element that is much larger than its neighbours costs them nothing, even where it meets a zero."""
+    w = strided.quantize(strided.randn(64, 1024), "int4_g128")
+    w.parts[0][:, :1, 1] = 0  # elements 2 and 3 of each row
+    d = w.dequantize().double()
+    assert (d[:, 2:4] == 0).all()
+    for threads in (1, 3):
+        before = strided.get_num_threads()
+        strided.set_num_threads(threads)
+        try:
+            for m in (3, 16):
+                for dtype, tolerance in ((strided.bfloat16, 4e-3), (strided.float16, 1e-3)):
+                    x = strided.randn(m, 1024).to(dtype)
+                    x[1, 2] = 6e4
+                    want = x.double() @ d.T
+                    got = F.linear(x, w).double()
+                    assert ((got - want).abs().amax(1) <= tolerance * want.abs().amax(1)).all()
+                    x[0, 7] = float("inf")
+                    got = F.linear(x, w)
+                    assert not got[0].isfinite().any() or (d[:, 7] == 0).any()
+                    assert got[1:].isfinite().all()
+        finally:
+            strided.set_num_threads(before)
+
+
 def test_infinities_and_nan():
     w = strided.quantize(strided.randn(5, 256), "mxfp4")
     d = w.dequantize()
@@ -149,7 +193,13 @@ def test_arm_kernels_compile(monkeypatch):
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         llvm.create_pass_builder(machine, options).getModulePassManager().run(module, llvm.create_pass_builder(machine, options))
         assert "sdot" in machine.emit_assembly(module)
-        module = llvm.parse_assembly(block_thin.text(Kind(*f.kernel), "bfloat16", "float32", gemm_pack.Tile(4, (8, 4), 3, True, True, False), f.block))
+        tile = gemm_pack.Tile(4, (8, 4), 3, True, True, False)
+        rows = block_lanes.text(Kind(*f.kernel), "bfloat16", None, f.block, f.order == "halves", block_dots.dots(), (4, 2), tile, plain)
+        module = llvm.parse_assembly(rows)
+        module.triple = "aarch64-unknown-linux-gnu"
+        llvm.create_pass_builder(machine, options).getModulePassManager().run(module, llvm.create_pass_builder(machine, options))
+        assert "sdot" in machine.emit_assembly(module)
+        module = llvm.parse_assembly(block_thin.text(Kind(*f.kernel), "bfloat16", "float32", tile, f.block))
         module.triple = "aarch64-unknown-linux-gnu"
         assert "fmla" in machine.emit_assembly(module)
 

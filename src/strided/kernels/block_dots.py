@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..dtypes import names
 from . import jit
-from .block_casts import PARTS, dequantize_row, load_x, store_y, words_of
+from .block_casts import PARTS, SLOTS, claimed, dequantize_row, load_x, store_y, words_of
 from .block_text import BlockText, Kind, _bits
 from .gemm_text import Function, module, vector
 from .gemv_ir import horizontal
@@ -358,53 +358,58 @@ class Dotting:
     def kernel(self) -> Function:
         f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
         words = words_of(f)
-        slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(7)]
+        slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(SLOTS)]
         ts = f.load("float", slots[5], 4)
         w = self.d.width
-        items = f.ceil_div(words["rows"], ROWS)
-        low, high = (f.mul(f.div(f.mul(items, part), "%parts"), ROWS) for part in ("%part", f.add("%part", 1)))
-        high = f.min(high, words["rows"])
-        with f.when(f.compare("slt", low, high)):
-            vectors = f.ceil_div(words["cols"], self.held)
-            row_bytes = f.mul(words["blocks"], self.piece)  # of codes
-            whole = f.min(f.div(row_bytes, w), vectors)
-            left = f.min(f.sub(row_bytes, f.mul(whole, w)), w)
-            groups = f.add(f.ceil_div(f.mul(vectors, self.held), self.block), 16)
-            x_bytes = self.x_bytes(f, vectors)
-            cell, wild = f.variable("ptr"), f.variable("i32", 0)
-            plain_bytes = f.mul(f.mul(words["m"], words["wide"]), 4)
-            total = f.add(f.add(f.mul(x_bytes, words["m"]), f.mul(groups, 8 * ROWS)), plain_bytes)
-            f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {total})")
-            base = f.load("ptr", cell)
+        vectors = f.ceil_div(words["cols"], self.held)
+        row_bytes = f.mul(words["blocks"], self.piece)  # of codes
+        whole = f.min(f.div(row_bytes, w), vectors)
+        left = f.min(f.sub(row_bytes, f.mul(whole, w)), w)
+        groups = f.add(f.ceil_div(f.mul(vectors, self.held), self.block), 16)
+        x_bytes = self.x_bytes(f, vectors)
+        wild, sums = f.variable("i32", 0), f.variable(f"[{ROWS} x float]", align=64)
+        plain_bytes = f.mul(f.mul(words["m"], words["wide"]), 4)
+        total = f.add(f.add(f.mul(x_bytes, words["m"]), f.mul(groups, 8 * ROWS)), plain_bytes)
+        step = f.mul(words["chunk"], ROWS)
+
+        def scales_of_rows(base):
             factors = f.at("i8", base, f.mul(x_bytes, words["m"]))
-            addends = f.at("float", factors, f.mul(groups, ROWS))
+            return factors, f.at("float", factors, f.mul(groups, ROWS))
+
+        def prepare(base):
+            factors, addends = scales_of_rows(base)
             plain = f.at("float", addends, f.mul(groups, ROWS))
             f.call("void", "llvm.memset.p0.i64", f"ptr {factors}", "i8 0", f"i64 {f.mul(groups, 8 * ROWS)}", "i1 false")  # behind a row's last group: zero
             load_x(f, self.dtype, slots[1], words, plain)
             with f.loop(0, words["m"]) as m:
                 f.do(f"call void @prepare(ptr {f.at('float', plain, f.mul(m, words['wide']))}, i64 {vectors}, ptr {f.at('i8', base, f.mul(m, x_bytes))}, ptr {wild})")
 
-            def fast():
-                sums = f.variable(f"[{ROWS} x float]", align=64)
-                with f.loop(low, high, ROWS) as n0:
-                    count = f.min(ROWS, f.sub(high, n0))
-                    at = [f.at("i8", slots[2 + p], f.mul(n0, words[f"row{p}"])) for p in range(PARTS)]
-                    with f.loop(0, count) as r:
-                        parts = ", ".join(f"ptr {f.at('i8', at[p], f.mul(r, words[f'row{p}']))}, i64 {words[f'step{p}']}" for p in range(PARTS))
-                        places = ", ".join(f"ptr {f.at('float', base_, f.mul(r, groups))}" for base_ in (factors, addends))
-                        f.do(f"call void @scales({parts}, i64 {words['blocks']}, float {ts}, {places})")
-                    with f.loop(0, words["m"]) as m:
-                        f.do(
-                            f"call void @rows(ptr {f.at('i8', base, f.mul(m, x_bytes))}, i64 {vectors}, i64 {whole}, i64 {left}, ptr {at[0]}, i64 {words['row0']}, "
-                            f"i64 {words['step0']}, ptr {factors}, ptr {addends}, i64 {groups}, i64 {count}, ptr {sums})"
-                        )
-                        with f.loop(0, count) as r:
-                            column = f.add(n0, r)
-                            place = f.at("i8", f.at("i8", slots[0], f.mul(m, words["row_y"])), f.mul(column, 4 if self.dtype == "float32" else 2))
-                            store_y(f, self.dtype, self.bias, f.load("float", f.at("float", sums, r)), column, slots, place)
+        def work(base, item):
+            low = f.mul(item, step)
+            high = f.min(f.add(low, step), words["rows"])
+            general = f"call void @general(ptr %desc, ptr %slots, i64 {low}, i64 {high})"
+            f.choose(f.op(f"icmp eq i32 {f.load('i32', wild)}, 0"), lambda: fast(base, low, high), lambda: f.do(general))
 
-            f.choose(f.op(f"icmp eq i32 {f.load('i32', wild)}, 0"), fast, lambda: f.do("call void @general(ptr %desc, ptr %slots, i64 %part, i64 %parts)"))
-            f.do(f"call void @free(ptr {base})")
+        def fast(base, low, high):
+            factors, addends = scales_of_rows(base)
+            with f.loop(low, high, ROWS) as n0:
+                count = f.min(ROWS, f.sub(high, n0))
+                at = [f.at("i8", slots[2 + p], f.mul(n0, words[f"row{p}"])) for p in range(PARTS)]
+                with f.loop(0, count) as r:
+                    parts = ", ".join(f"ptr {f.at('i8', at[p], f.mul(r, words[f'row{p}']))}, i64 {words[f'step{p}']}" for p in range(PARTS))
+                    places = ", ".join(f"ptr {f.at('float', base_, f.mul(r, groups))}" for base_ in (factors, addends))
+                    f.do(f"call void @scales({parts}, i64 {words['blocks']}, float {ts}, {places})")
+                with f.loop(0, words["m"]) as m:
+                    f.do(
+                        f"call void @rows(ptr {f.at('i8', base, f.mul(m, x_bytes))}, i64 {vectors}, i64 {whole}, i64 {left}, ptr {at[0]}, i64 {words['row0']}, "
+                        f"i64 {words['step0']}, ptr {factors}, ptr {addends}, i64 {groups}, i64 {count}, ptr {sums})"
+                    )
+                    with f.loop(0, count) as r:
+                        column = f.add(n0, r)
+                        place = f.at("i8", f.at("i8", slots[0], f.mul(m, words["row_y"])), f.mul(column, 4 if self.dtype == "float32" else 2))
+                        store_y(f, self.dtype, self.bias, f.load("float", f.at("float", sums, r)), column, slots, place)
+
+        claimed(f, f.ceil_div(words["rows"], step), total, prepare, work)
         return f
 
 

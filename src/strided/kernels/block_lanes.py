@@ -14,7 +14,7 @@ Where that loses more than SLIGHT of the others, as beside an outlier, and where
 from __future__ import annotations
 
 from . import jit
-from .block_casts import PARTS, dequantize_row, words_of
+from .block_casts import PARTS, SLOTS, claimed, dequantize_row, words_of
 from .block_dots import AHEAD, Dots, Dotting, joined
 from .block_text import BlockText, Kind, _bits
 from .gemm_pack import Kind as Product
@@ -27,7 +27,7 @@ ROWS = 8  # rows of W whose integer sums stand in registers: two digits each
 TALL = 16  # rows of W whose results are turned and written together
 UNIT = 256  # elements whose products with a byte and 16 bits fit 32 bits
 STRETCH = 1024  # elements of k whose bytes stand in scratch
-SLIGHT = 2.0**-10  # of the sum of a stretch's magnitudes but the largest: what fixed point may lose
+SLIGHT = {"bfloat16": 2.0**-9, "float16": 2.0**-12}  # of the sum of a stretch's magnitudes but the largest: what fixed point may lose, about what X's own rounding has lost
 BITS = 15
 
 
@@ -195,7 +195,7 @@ class Lanes(Dotting):
                     quantise(x, u, f.mul(f.sub(u, first), size), part, wide_factor, r)
             lost, all_ = (horizontal(f, "float", n, f.load(wide, cell, 64)) for cell in cells[1:])
             largest = f.times("float", 1, f.op(f"bitcast i32 {top} to float"), factor)
-            allowed = f.times("float", 1, f.op(f"fsub float {all_}, {largest}"), b.real(SLIGHT, 1))
+            allowed = f.times("float", 1, f.op(f"fsub float {all_}, {largest}"), b.real(SLIGHT[self.dtype], 1))
             bad = f.op(f"or i1 {f.op(f'icmp uge i32 {top}, {0x7F800000}')}, {f.op(f'fcmp ogt float {lost}, {allowed}')}")
             with f.when(bad):
                 f.store("i32", "1", "%wild")
@@ -371,102 +371,105 @@ class Lanes(Dotting):
     def kernel(self, panels: tuple[int, ...], product: Product) -> Function:
         f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
         words = words_of(f)
-        slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(7)]
+        slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(SLOTS)]
         ts = f.load("float", slots[5], 4)
         lanes = self.d.lanes
         size = SIZES[TYPES[self.dtype][0]]
         round_ = self.round_bytes(panels[0])
         assert all(self.round_bytes(rows) == round_ for rows in panels)
         items = f.div(words["rows"], TALL)  # a tile that lacks rows begins earlier
-        low, high = (f.mul(f.div(f.mul(items, part), "%parts"), TALL) for part in ("%part", f.add("%part", 1)))
-        high = f.op(f"select i1 {f.compare('eq', f.add('%part', 1), '%parts')}, i64 {words['rows']}, i64 {high}")
-        with f.when(f.compare("slt", low, high)):
-            row_bytes = f.mul(words["blocks"], self.piece)  # of codes
-            whole, rounds = f.div(row_bytes, round_), f.ceil_div(row_bytes, round_)
-            last = panels[-1] if panels[-1] != lanes else None
-            many = 0 if panels[0] != lanes else f.div(words["m"], lanes) if last else f.ceil_div(words["m"], lanes)  # panels of all lanes
-            count = f.add(many, int(last is not None))
-            units = [f.mul(rounds, round_ // self.unit_bytes(rows)) for rows in panels]
-            sizes = [self.panel_bytes(f, rows, n) for rows, n in zip(panels, units)]
-            x_bytes = f.add(f.mul(sizes[0], many), sizes[-1] if last else 0)
-            groups = f.add(f.ceil_div(f.mul(rounds, round_), self.piece), 16)
-            lds = f.mul(f.ceil_div(words["m"], product.tile.width), product.tile.width)
-            turns = self.turns(panels[0])
-            scratch_bytes = turns * ROWS * round_ * self.sides
-            tail_row = f.mul(words["step0"], round_ // self.piece) if self.gaps else round_
-            cell, wild = f.variable("ptr"), f.variable("i32", 0)
-            total = x_bytes
-            parts = []
-            for more in (scratch_bytes, f.mul(groups, 4 * ROWS), f.mul(groups, 4 * ROWS), f.mul(count, 4 * ROWS * lanes), f.mul(f.add(lds, lanes), 4 * TALL), f.mul(tail_row, ROWS)):
-                parts.append(total)
-                total = f.mul(f.ceil_div(f.add(total, more), 64), 64)
-            f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.add(total, 64)})")
-            base = f.load("ptr", cell)
-            scratch, factors, addends, sums, held, tail = (f.at("i8", base, part) for part in parts)
-            f.call("void", "llvm.memset.p0.i64", f"ptr {factors}", "i8 0", f"i64 {f.sub(total, parts[1])}", "i1 false")  # behind a row's last group and last code: zero
+        claims_ = f.ceil_div(items, words["chunk"])
+        row_bytes = f.mul(words["blocks"], self.piece)  # of codes
+        whole, rounds = f.div(row_bytes, round_), f.ceil_div(row_bytes, round_)
+        last = panels[-1] if panels[-1] != lanes else None
+        many = 0 if panels[0] != lanes else f.div(words["m"], lanes) if last else f.ceil_div(words["m"], lanes)  # panels of all lanes
+        count = f.add(many, int(last is not None))
+        units = [f.mul(rounds, round_ // self.unit_bytes(rows)) for rows in panels]
+        sizes = [self.panel_bytes(f, rows, n) for rows, n in zip(panels, units)]
+        x_bytes = f.add(f.mul(sizes[0], many), sizes[-1] if last else 0)
+        groups = f.add(f.ceil_div(f.mul(rounds, round_), self.piece), 16)
+        lds = f.mul(f.ceil_div(words["m"], product.tile.width), product.tile.width)
+        turns = self.turns(panels[0])
+        scratch_bytes = turns * ROWS * round_ * self.sides
+        tail_row = f.mul(words["step0"], round_ // self.piece) if self.gaps else round_
+        wild = f.variable("i32", 0)
+        total = x_bytes
+        parts = []
+        for more in (scratch_bytes, f.mul(groups, 4 * ROWS), f.mul(groups, 4 * ROWS), f.mul(count, 4 * ROWS * lanes), f.mul(f.add(lds, lanes), 4 * TALL), f.mul(tail_row, ROWS)):
+            parts.append(total)
+            total = f.mul(f.ceil_div(f.add(total, more), 64), 64)
+        def panel_of(base, p):
+            return f.at("i8", base, f.mul(sizes[0], p))
 
-            def panel_of(p):
-                return f.at("i8", base, f.mul(sizes[0], p))
+        def each(emit):
+            """emit(rows of the panel, number of the panel, its units, whether it is the first)."""
+            if panels[0] == lanes:
+                emit(lanes, 0, units[0], True)
+                with f.loop(1, many) as p:
+                    emit(lanes, p, units[0], False)
+            if last:
+                emit(last, many, units[-1], panels[0] != lanes)
 
-            def each(emit):
-                """emit(rows of the panel, number of the panel, its units, whether it is the first)."""
-                if panels[0] == lanes:
-                    emit(lanes, 0, units[0], True)
-                    with f.loop(1, many) as p:
-                        emit(lanes, p, units[0], False)
-                if last:
-                    emit(last, many, units[-1], panels[0] != lanes)
+        def prepare_panel(base, rows, p, units_):
+            x = f.at("i8", slots[1], f.mul(f.mul(words["row_x"], lanes), p) if p else 0)
+            there = f.min(f.sub(words["m"], f.mul(p, lanes) if p else 0), rows)
+            f.do(f"call void @prepare_{rows}(ptr {x}, i64 {words['row_x']}, i64 {there}, i64 {words['cols']}, i64 {units_}, ptr {panel_of(base, p)}, ptr {wild})")
 
-            def prepare(rows, p, units_, first):
-                x = f.at("i8", slots[1], f.mul(f.mul(words["row_x"], lanes), p) if p else 0)
-                there = f.min(f.sub(words["m"], f.mul(p, lanes) if p else 0), rows)
-                f.do(f"call void @prepare_{rows}(ptr {x}, i64 {words['row_x']}, i64 {there}, i64 {words['cols']}, i64 {units_}, ptr {panel_of(p)}, ptr {wild})")
+        def prepare(base):
+            f.call("void", "llvm.memset.p0.i64", f"ptr {f.at('i8', base, parts[1])}", "i8 0", f"i64 {f.sub(total, parts[1])}", "i1 false")  # behind a row's last group and last code: zero
+            each(lambda rows, p, units_, _: prepare_panel(base, rows, p, units_))
 
-            each(prepare)
+        def work(base, item):
+            step = f.mul(words["chunk"], TALL)
+            low = f.mul(item, step)
+            high = f.op(f"select i1 {f.compare('eq', f.add(item, 1), claims_)}, i64 {words['rows']}, i64 {f.add(low, step)}")
+            general = f"call void @general(ptr %desc, ptr %slots, i64 {low}, i64 {high})"
+            f.choose(f.op(f"icmp eq i32 {f.load('i32', wild)}, 0"), lambda: fast(base, low, high), lambda: f.do(general))
 
-            def fast():
-                with f.loop(low, high, TALL) as tile:
-                    n0 = f.min(tile, f.sub(words["rows"], TALL))
-                    for part in range(0, TALL, ROWS):
-                        rows_(f.add(n0, part), f.at("float", held, f.mul(lds, part)))
-                    stride = f.div(words["row_y"], size)
+        def fast(base, low, high):
+            held = f.at("i8", base, parts[4])
+            with f.loop(low, high, TALL) as tile:
+                n0 = f.min(tile, f.sub(words["rows"], TALL))
+                for part in range(0, TALL, ROWS):
+                    rows_(base, f.add(n0, part), f.at("float", held, f.mul(lds, part)))
+                stride = f.div(words["row_y"], size)
+                f.do(
+                    f"call void @finish(ptr {held}, i64 {lds}, i64 {words['m']}, i64 {TALL}, i64 {n0}, ptr {slots[0]}, i64 {stride}, i64 1, ptr {slots[6]}, i64 0, i64 1, "
+                    f"float 1.0, float 1.0)"
+                )
+
+        def rows_(base, n0, target):
+            """The sums of ROWS rows of W from n0 on."""
+            scratch, factors, addends, sums, _, tail = (f.at("i8", base, part) for part in parts)
+            at = [f.at("i8", slots[2 + p], f.mul(n0, words[f"row{p}"])) for p in range(PARTS)]
+            with f.loop(0, ROWS) as r:
+                starts = [f.at("i8", at[p], f.mul(r, words[f"row{p}"])) for p in range(PARTS)]
+                parts_ = ", ".join(f"ptr {starts[p]}, i64 {words[f'step{p}']}" for p in range(PARTS))
+                places = ", ".join(f"ptr {f.at('float', base_, f.mul(r, groups))}" for base_ in (factors, addends))
+                f.do(f"call void @scales({parts_}, i64 {words['blocks']}, float {ts}, {places})")
+                row_tail = f.at("i8", tail, f.mul(r, tail_row))
+                if self.gaps:
+                    done = f.mul(whole, round_ // self.piece)
+                    with f.loop(done, words["blocks"]) as g:
+                        from_, to = (f.at("i8", place, f.mul(i, words["step0"])) for place, i in ((starts[0], g), (row_tail, f.sub(g, done))))
+                        f.call("void", "llvm.memcpy.p0.p0.i64", f"ptr {to}", f"ptr {from_}", f"i64 {self.piece + self.kind.at('codes')[1]}", "i1 false")
+                else:
+                    from_ = f.at("i8", starts[0], f.mul(whole, round_))
+                    f.call("void", "llvm.memcpy.p0.p0.i64", f"ptr {row_tail}", f"ptr {from_}", f"i64 {f.sub(row_bytes, f.mul(whole, round_))}", "i1 false")
+            f.call("void", "llvm.memset.p0.i64", f"ptr {sums}", "i8 0", f"i64 {f.mul(count, 4 * ROWS * lanes)}", "i1 false")
+            with f.loop(0, rounds, turns) as first:
+                stop = f.min(f.add(first, turns), rounds)
+
+                def multiply(rows, p, units_, decode):
                     f.do(
-                        f"call void @finish(ptr {held}, i64 {lds}, i64 {words['m']}, i64 {TALL}, i64 {n0}, ptr {slots[0]}, i64 {stride}, i64 1, ptr {slots[6]}, i64 0, i64 1, "
-                        f"float 1.0, float 1.0)"
+                        f"call void @panel_{rows}_{'codes' if decode else 'bytes'}(ptr {panel_of(base, p)}, i64 {units_}, i64 {first}, i64 {stop}, ptr {at[0]}, i64 {words['row0']}, "
+                        f"i64 {words['step0']}, i64 {whole}, ptr {tail}, i64 {tail_row}, ptr {factors}, ptr {addends}, i64 {groups}, ptr {scratch}, ptr {scratch}, "
+                        f"ptr {f.at('float', sums, f.mul(p, ROWS * lanes) if p else 0)})"
                     )
 
-            def rows_(n0, target):
-                """The sums of ROWS rows of W from n0 on."""
-                at = [f.at("i8", slots[2 + p], f.mul(n0, words[f"row{p}"])) for p in range(PARTS)]
-                with f.loop(0, ROWS) as r:
-                    starts = [f.at("i8", at[p], f.mul(r, words[f"row{p}"])) for p in range(PARTS)]
-                    parts_ = ", ".join(f"ptr {starts[p]}, i64 {words[f'step{p}']}" for p in range(PARTS))
-                    places = ", ".join(f"ptr {f.at('float', base_, f.mul(r, groups))}" for base_ in (factors, addends))
-                    f.do(f"call void @scales({parts_}, i64 {words['blocks']}, float {ts}, {places})")
-                    row_tail = f.at("i8", tail, f.mul(r, tail_row))
-                    if self.gaps:
-                        done = f.mul(whole, round_ // self.piece)
-                        with f.loop(done, words["blocks"]) as g:
-                            from_, to = (f.at("i8", place, f.mul(i, words["step0"])) for place, i in ((starts[0], g), (row_tail, f.sub(g, done))))
-                            f.call("void", "llvm.memcpy.p0.p0.i64", f"ptr {to}", f"ptr {from_}", f"i64 {self.piece + self.kind.at('codes')[1]}", "i1 false")
-                    else:
-                        from_ = f.at("i8", starts[0], f.mul(whole, round_))
-                        f.call("void", "llvm.memcpy.p0.p0.i64", f"ptr {row_tail}", f"ptr {from_}", f"i64 {f.sub(row_bytes, f.mul(whole, round_))}", "i1 false")
-                f.call("void", "llvm.memset.p0.i64", f"ptr {sums}", "i8 0", f"i64 {f.mul(count, 4 * ROWS * lanes)}", "i1 false")
-                with f.loop(0, rounds, turns) as first:
-                    stop = f.min(f.add(first, turns), rounds)
+                each(multiply)
+            each(lambda rows, p, units_, decode: f.do(
+                f"call void @reduce_{rows}(ptr {f.at('float', sums, f.mul(p, ROWS * lanes) if p else 0)}, ptr {f.at('float', target, f.mul(p, lanes) if p else 0)}, i64 {lds})"))  # fmt: skip
 
-                    def multiply(rows, p, units_, decode):
-                        f.do(
-                            f"call void @panel_{rows}_{'codes' if decode else 'bytes'}(ptr {panel_of(p)}, i64 {units_}, i64 {first}, i64 {stop}, ptr {at[0]}, i64 {words['row0']}, "
-                            f"i64 {words['step0']}, i64 {whole}, ptr {tail}, i64 {tail_row}, ptr {factors}, ptr {addends}, i64 {groups}, ptr {scratch}, ptr {scratch}, "
-                            f"ptr {f.at('float', sums, f.mul(p, ROWS * lanes) if p else 0)})"
-                        )
-
-                    each(multiply)
-                each(lambda rows, p, units_, decode: f.do(
-                    f"call void @reduce_{rows}(ptr {f.at('float', sums, f.mul(p, ROWS * lanes) if p else 0)}, ptr {f.at('float', target, f.mul(p, lanes) if p else 0)}, i64 {lds})"))  # fmt: skip
-
-            f.choose(f.op(f"icmp eq i32 {f.load('i32', wild)}, 0"), fast, lambda: f.do("call void @general(ptr %desc, ptr %slots, i64 %part, i64 %parts)"))
-            f.do(f"call void @free(ptr {base})")
+        claimed(f, claims_, f.add(total, 64), prepare, work)
         return f

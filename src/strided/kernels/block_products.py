@@ -5,15 +5,19 @@ that decode in registers, for up to four rows of X, are block_dots.py and block_
 """
 from __future__ import annotations
 
+import struct
+
 from . import block_dots, block_few, block_lanes, block_thin, jit, native
-from .block_casts import PARTS, dequantize_row, load_x, store_y, words_of
+from .block_casts import PARTS, SLOTS, dequantize_row, load_x, store_y, words_of
 from .block_text import Kind
 from .gemm_text import TYPES, Function, module, vector
 from .gemv_ir import horizontal
 from .matmul import shares, tile_for
+from .runtime_pool import SHARING
 
 STRETCH = 1024  # elements of k that are decoded together, about
 GRAIN = 1 << 16  # multiply-adds a part should have at least
+CLAIMS = 16  # pieces of the work a part where parts claim them
 THIN = 14  # rows of X from which sums stand in lanes of them (block_thin.py)
 X_PAD = 256  # X is copied with zeros behind up to a multiple of so many elements
 MOST = 256  # rows of X up to which these kernels serve; more are worth a packed product
@@ -36,7 +40,7 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     kd = Kind(*kind)
     bias_name = None if bias is None else bias.name
     lanes, _, nr = tile()
-    target = STRETCH
+    target, team = STRETCH, False
     gaps = strides[0][1] != block * kd.bits // 8
     if dtype.name != "float32" and block_dots.suits(kd, block) and block_lanes.serves(kd, block_dots.dots(), m, n, block, gaps):
         d = block_dots.dots()
@@ -45,13 +49,13 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
             ("block lanes", repr(kd), dtype.name, bias_name, block, gaps, repr(d), panels, t),
             lambda: block_lanes.text(kd, dtype.name, bias_name, block, gaps, d, panels, t, [_tiles(), _kernel(dtype.name, bias_name, "general")]),
         )
-        nr = block_lanes.TALL
+        nr, team = block_lanes.TALL, True
     elif block_dots.serves(kd, m, block) and (m == 1 or kd.bits == 4):
         address = jit.compile_kernel(
             ("block dots", repr(kd), dtype.name, bias_name, block, gaps, repr(block_dots.dots()), tile()),
             lambda: block_dots.text(kd, dtype.name, bias_name, block, gaps, [_tiles(), _kernel(dtype.name, bias_name, "general")]),
         )
-        nr = block_dots.ROWS
+        nr, team = block_dots.ROWS, True
     elif _thin(kd, m, n):
         t, target = tile_for("float"), block_thin.CHAIN
         address = jit.compile_kernel(("block thin", repr(kd), dtype.name, bias_name, t, block), lambda: block_thin.text(kd, dtype.name, bias_name, t, block))
@@ -65,9 +69,11 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     stretch = each * block
     words = [n, -(-k // block), block, k, 0, *(s for pair in strides for s in pair)]
     words += [m, row_x, n * dtype.itemsize, _up(k, X_PAD), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
-    each_thread = 4 if m == 1 else 2  # each part prepares X anew; many even out what a thread is held up by
-    parts = max(1, min(shares(m * n * max(k, 1), GRAIN, each_thread), -(-n // nr)))
-    return native.pack_desc(address, 7, parts, m * n * k > 1 << 20, result_bytes, words)
+    work, tiles = m * n * max(k, 1), -(-n // nr)
+    parts = max(1, min(native.parts_for(work, GRAIN) if team else shares(work, GRAIN, 2), tiles))  # each prepares X anew
+    words.append(max(1, tiles // (CLAIMS * parts)))
+    desc = native.pack_desc(address, SLOTS, parts, work > 1 << 20, result_bytes, words)
+    return desc[: 8 * SHARING] + struct.pack("<q", team) + desc[8 * SHARING + 8 :]
 
 
 def serves(m: int, k: int) -> bool:
@@ -120,14 +126,18 @@ def _tiles() -> Function:
 
 
 def _kernel(dtype: str, bias: str | None, name: str = "kernel") -> Function:
+    """The entry, whose share of W's rows follows from its part; or under another name a function for rows low … high."""
     lanes, _, nr = tile()
-    f = Function(name, "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local" if name == "kernel" else "internal")
+    alone = name == "kernel"
+    f = Function(name, f"ptr %desc, ptr %slots, i64 {'%part, i64 %parts' if alone else '%low, i64 %high'}", "nounwind", linkage="dso_local" if alone else "internal")
     w = words_of(f)
     slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(7)]
     scale = f.load("float", slots[5], 4)
-    items = f.ceil_div(w["rows"], nr)
-    low, high = (f.mul(f.div(f.mul(items, part), "%parts"), nr) for part in ("%part", f.add("%part", 1)))
-    high = f.min(high, w["rows"])
+    low, high = "%low", "%high"
+    if alone:
+        items = f.ceil_div(w["rows"], nr)
+        low, high = (f.mul(f.div(f.mul(items, part), "%parts"), nr) for part in ("%part", f.add("%part", 1)))
+        high = f.min(high, w["rows"])
     with f.when(f.compare("slt", low, high)):
         cell = f.variable("ptr")
         x_size, w_size = f.mul(w["m"], w["wide"]), f.mul(w["pad"], nr)
