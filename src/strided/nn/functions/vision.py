@@ -1,5 +1,4 @@
 """Resampling of images: interpolate, grid_sample, affine_grid, and the shuffles between pixels and channels."""
-import itertools
 import math
 from functools import lru_cache
 
@@ -8,7 +7,7 @@ from ...autograd import backward, enable_grad, engine, no_grad, record, tracking
 from ...dispatch import launch
 from ...formats import suggested
 from ...kernels import sampler
-from ...ops import resample
+from ...ops import resample, sampling
 from . import counts
 from .antialias import smoothed
 from .conv import tuple_of
@@ -252,13 +251,9 @@ def _sampled(input, grid, mode, padding_mode, align_corners):
     for d, size in enumerate(input.shape[2:]):
         pixel = _pixel(grid[..., n - 1 - d], size, align_corners)
         taps.append(_grid_taps(pixel, size, mode, padding_mode, align_corners))
-    out = 0
-    for chosen in itertools.product(*taps):
-        weight = chosen[0][1]
-        for _, w in chosen[1:]:
-            weight = weight * w
-        out = out + _at(input, [place for place, _ in chosen]) * weight.unsqueeze(1)
-    return out
+    positions = ops.stack([ops.stack([place for place, _ in row]) for row in taps]).flatten(3)  # [n, T, N, P]
+    weights = ops.stack([ops.stack([weight for _, weight in row]) for row in taps]).flatten(3)
+    return sampling.sample(input, positions.detach(), weights).unflatten(2, grid.shape[1:-1])  # [N, C, Ho, Wo]
 
 
 def _trilinear(input, grid, padding_mode, align_corners):
@@ -352,18 +347,6 @@ def _reflected(pixel, size, align_corners):
     distance = (pixel - low).abs()
     turns, within = (distance / span).floor(), distance.fmod(span)
     return ops.where(turns % 2 == 0, within + low, span - within + low)
-
-
-def _at(input, places):
-    """input [N, C, sizes..] at whole positions (one [N, Ho, Wo] a dimension), zero outside → [N, C, Ho, Wo]."""
-    flat, inside = 0, None
-    for place, size in zip(places, input.shape[2:]):
-        fits = (place >= 0) & (place < size)
-        inside = fits if inside is None else inside & fits
-        flat = flat * size + ops.where(fits, place, 0.0).long()  # what lies outside, a NaN included, is read somewhere and not used
-    shape = flat.shape[1:]
-    index = flat.flatten(1).unsqueeze(1).expand(-1, input.size(1), -1)  # [N, C, Ho·Wo]
-    return input.flatten(2).gather(2, index).unflatten(2, shape) * inside.unsqueeze(1)
 
 
 # ---- shuffles ---------------------------------------------------------------------------------
