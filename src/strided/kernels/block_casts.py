@@ -10,6 +10,7 @@ from .block_text import PARTS, BlockText, Kind
 from .gemm_ir import claims, memory
 from .gemm_text import SIZES, TYPES, Function, module, vector
 from .runtime_pool import TEAM
+from .scratch import require
 
 # Rows of `cols` elements in blocks of `block`; strides in bytes: of the rows of the plain tensor, then of rows and blocks of each part.
 WORDS = ["rows", "blocks", "block", "cols", "row"] + [f"{what}{p}" for p in range(PARTS) for what in ("row", "step")]
@@ -188,7 +189,9 @@ def claimed(f: Function, items, size, prepare, work) -> None:
     with claims(f, f.load("ptr", counter), items) as item:
         with f.when(f.op(f"xor i1 {f.load('i1', started)}, true")):
             f.store("i1", 1, started)
+            f.store("ptr", "null", cell)
             memory(f, cell, f.load("ptr", kept), size)
+            require(f, f.load("ptr", cell))
             prepare(f.load("ptr", cell))
         work(f.load("ptr", cell), item)
     with f.when(f.op(f"and i1 {f.load('i1', started)}, {f.op('icmp eq ptr ' + f.load('ptr', kept) + ', null')}")):

@@ -16,6 +16,7 @@ from .block_casts import PARTS, SLOTS, claimed, dequantize_row, load_x, store_y,
 from .block_text import BlockText, Kind, _bits
 from .gemm_text import Function, module, vector
 from .gemv_ir import horizontal
+from .scratch import SCRATCH
 
 MOST = 4  # rows of X up to which this kernel is the faster one
 AHEAD = 1024  # bytes of a row that are fetched before they are used
@@ -76,7 +77,7 @@ def text(kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, plain
     d = dots()
     assert d is not None
     maker = Dotting(kind, dtype, bias, block, gaps, d)
-    extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n!900 = !{i32 1}"
+    extra = SCRATCH + "\n!900 = !{i32 1}"
     return module(dequantize_row(kind), *plain, maker.prepare(), maker.scales(), maker.rows(), maker.kernel(), extra=extra)
 
 

@@ -10,6 +10,7 @@ from .block_text import BlockText, Kind
 from .block_thin import by_table, table_serves
 from .gemm_text import Function, module, vector
 from .gemv_ir import horizontal
+from .scratch import SCRATCH, allocate
 
 LARGEST = 256  # elements of a block, at most: its decoding is written out
 
@@ -28,7 +29,7 @@ def text(kind: Kind, dtype: str, bias: str | None, block: int) -> str:
     rows, columns = tile()
     heights = [rows >> i for i in range(rows.bit_length())]
     functions = [dequantize_row(kind), *(sums(kind, block, r, c) for r in heights for c in (columns, 1)), kernel(kind, dtype, bias, block)]
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n!900 = !{i32 1}")
+    return module(*functions, extra=SCRATCH + "\n!900 = !{i32 1}")
 
 
 def sums(kind: Kind, block: int, rows: int, columns: int) -> Function:
@@ -96,7 +97,7 @@ def kernel(kind: Kind, dtype: str, bias: str | None, block: int) -> Function:
     with f.when(f.compare("slt", low, high)):
         cell = f.variable("ptr")
         x_size = f.mul(w["m"], w["wide"])
-        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.mul(f.add(x_size, LARGEST), 4)})")
+        allocate(f, cell, f.mul(f.add(x_size, LARGEST), 4))
         x = f.load("ptr", cell)
         tail = f.at("float", x, x_size)
         load_x(f, dtype, slots[1], w, x)

@@ -21,6 +21,7 @@ from .gemm_pack import Kind as Product
 from .gemm_pack import Tile
 from .gemm_text import SIZES, TYPES, Function, module, vector
 from .gemv_ir import horizontal
+from .scratch import SCRATCH
 from .thin_ir import finish
 
 ROWS = 8  # rows of W whose integer sums stand in registers: two digits each
@@ -55,7 +56,7 @@ def text(kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, d: Do
         functions.append(maker.panel(d.lanes, False))
     functions.append(maker.kernel(panels, product))
     unique = {f.head: f for f in functions}
-    return module(*unique.values(), extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n!900 = !{i32 1}")
+    return module(*unique.values(), extra=SCRATCH + "\n!900 = !{i32 1}")
 
 
 class Lanes(Dotting):

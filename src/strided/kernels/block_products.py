@@ -14,6 +14,7 @@ from .gemm_text import TYPES, Function, module, vector
 from .gemv_ir import horizontal
 from .matmul import shares, tile_for
 from .runtime_pool import SHARING
+from .scratch import SCRATCH, allocate
 
 STRETCH = 1024  # elements of k that are decoded together, about
 GRAIN = 1 << 16  # multiply-adds a part should have at least
@@ -92,7 +93,7 @@ def _up(value: int, step: int) -> int:
 
 
 def _product(k: Kind, dtype: str, bias: str | None) -> str:
-    return module(dequantize_row(k), _tiles(), _kernel(dtype, bias), extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n!900 = !{i32 1}")
+    return module(dequantize_row(k), _tiles(), _kernel(dtype, bias), extra=SCRATCH + "\n!900 = !{i32 1}")
 
 
 def _tiles() -> Function:
@@ -141,7 +142,7 @@ def _kernel(dtype: str, bias: str | None, name: str = "kernel") -> Function:
     with f.when(f.compare("slt", low, high)):
         cell = f.variable("ptr")
         x_size, w_size = f.mul(w["m"], w["wide"]), f.mul(w["pad"], nr)
-        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.mul(f.add(f.add(x_size, w_size), f.mul(w['m'], nr)), 4)})")
+        allocate(f, cell, f.mul(f.add(f.add(x_size, w_size), f.mul(w['m'], nr)), 4))
         x = f.load("ptr", cell)
         tile_w = f.at("float", x, x_size)
         sums = f.at("float", tile_w, w_size)

@@ -12,6 +12,7 @@ from .block_text import BlockText, Kind
 from .gemm_pack import Kind as Product
 from .gemm_pack import Tile, pack
 from .gemm_text import SIZES, TYPES, Function, module, vector
+from .scratch import SCRATCH, allocate
 from .thin_ir import CHAIN, Thin, finish, pack_x, walk
 
 
@@ -23,7 +24,7 @@ def text(kind: Kind, dtype: str, bias: str | None, tile: Tile, block: int) -> st
     product = Product(dtype, dtype, dtype, bias or dtype, "add" if bias else "", tile)
     attributes = jit.host().attributes
     functions = [dequantize_row(kind), numbers(kind, block), pack(product, dtype, dtype, attributes), finish(product, attributes), *walk(thin(kind, tile), attributes), kernel(kind, product)]
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n!900 = !{i32 1}")
+    return module(*functions, extra=SCRATCH + "\n!900 = !{i32 1}")
 
 
 def numbers(kind: Kind, block: int) -> Function:
@@ -110,7 +111,7 @@ def kernel(kind: Kind, product: Product) -> Function:
         lds = f.mul(f.ceil_div(w["m"], t.width), t.width)
         numbers, sums = f.mul(w["pad"], s.tall), f.mul(lds, -(-s.tall // t.width) * t.width)
         cell = f.variable("ptr")
-        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.mul(f.add(f.add(numbers, sums), f.add(f.mul(lds, w['cols']), t.nr)), 4)})")
+        allocate(f, cell, f.mul(f.add(f.add(numbers, sums), f.add(f.mul(lds, w['cols']), t.nr)), 4))
         base = f.load("ptr", cell)
         held = f.at("float", base, numbers)
         panels = f.at("float", held, sums)

@@ -9,6 +9,7 @@ from . import jit
 from .gemm_ir import batch_offsets, epilogue, scalar_slots
 from .gemm_pack import Kind, masked_load
 from .gemm_text import SIZES, TYPES, Function, is_float, mangled, module, vector
+from .scratch import SCRATCH, allocate
 
 # Columns come in work items of `cols`; strides in elements (x, i, y: rows, columns); slot_x, slot_b: which slots hold the rows and the matrix.
 WORDS = "m n k items cols chunk slot_x slot_b rsx csx rsb csb rsy csy rsi csi batch_dims".split()
@@ -22,7 +23,7 @@ SMALL = 4096  # elements of X that stand on the stack
 
 def gemv_module(kind: Kind, form: str, attributes: str) -> str:
     functions = [kernel(kind, form), dot(kind, attributes) if form == "dot" else axpy(kind, attributes)]
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
+    return module(*functions, extra=SCRATCH)
 
 
 def arguments(kind: Kind) -> str:
@@ -189,7 +190,7 @@ def kernel(kind: Kind, form: str) -> Function:
         elements = f.mul(word["m"], word["k"])
         large = f.compare("sgt", elements, SMALL)
         with f.when(large):
-            f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.mul(elements, SIZES[acc])})")
+            allocate(f, cell, f.mul(elements, SIZES[acc]))
         copy = f.load("ptr", cell)
         shares = f.ceil_div(word["n"], word["cols"])
         held = f.variable("i64", -1)  # the batch entry whose X stands in the scratch

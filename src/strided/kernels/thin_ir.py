@@ -19,6 +19,7 @@ from .gemm_ir import batch_offsets, epilogue, scalar_slots
 from .gemm_pack import Kind, Tile, masked_load, masked_store, pack, transposed
 from .gemm_text import DROPPED, SIZES, TYPES, Function, module, vector
 from .gemv_ir import BATCH, FIRST, WORDS, arguments, put
+from .scratch import SCRATCH, allocate
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
 UNROLL = 8  # steps of k between two branches
@@ -174,7 +175,7 @@ def thin(kind: Kind, few: bool) -> Thin:
 def thin_module(kind: Kind, few: bool, attributes: str) -> str:
     s = thin(kind, few)
     functions = [kernel(kind, s), pack(kind, kind.a, kind.a, attributes), numbers(kind, s, attributes), finish(kind, attributes), sums(kind, s, attributes), *walk(s, attributes)]
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
+    return module(*functions, extra=SCRATCH)
 
 
 def numbers(kind: Kind, s: Thin, attributes: str) -> Function:
@@ -281,7 +282,7 @@ def kernel(kind: Kind, s: Thin) -> Function:
         lds = f.mul(f.ceil_div(word["m"], t.width), t.width)
         scratch = f.add(f.mul(lds, -(-s.tall // t.width) * t.width), s.tall * s.ld)  # numbers, and sums in whole squares
         cell = f.variable("ptr")
-        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {f.mul(f.add(scratch, f.add(f.mul(lds, word['k']), t.nr)), size)})")
+        allocate(f, cell, f.mul(f.add(scratch, f.add(f.mul(lds, word['k']), t.nr)), size))
         base = f.load("ptr", cell)
         panels = f.at(acc, base, scratch)
         f.call("void", "llvm.memset.p0.i64", f"ptr {base}", "i8 0", f"i64 {s.tall * s.ld * size}", "i1 false")  # rows that are not there are zeros, not slow garbage
