@@ -25,6 +25,7 @@ from ..ops import indexing
 from ..ops.generator import default_generator
 from ..tensor import Tensor, wrap
 from . import calls
+from .beside import beside
 from .fuse import first_write, fuse
 from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
@@ -395,7 +396,8 @@ class Entry:
         self.kept_places = {name: offset for name, (base, offset) in places.items() if base == number and name in self.sizes}
         places.update((("grad", k), (number + 1 + k, 0)) for k in range(gradients))
         lasting = touched | set(self.result_blocks)
-        steps, self.fused = fuse(self.steps, self.recipes, lasting, self.steady, self.sizes)
+        steps = self.steps if touched else beside(self.steps, self.recipes, lasting, self.steady, self.sizes)
+        steps, self.fused = fuse(steps, self.recipes, lasting, self.steady, self.sizes)
         pause = None
         if self.checked and self.written:  # checks are looked at before anything from outside is written; where that cannot be, it is copied first
             pause = first_write(steps, self.recipes, {("tensor", place) for place, _ in self.written})

@@ -134,7 +134,7 @@ def encode_product(product: Product) -> tuple[list[Step], int]:
         place = target.place  # sums stand where the result will
         saved += product.nbytes
     slots = (place, *product.slots[1:], *(o.place for o in (*after.outs, *after.ins)))
-    return [Step(epilogue.with_epilogue(product.what, made), slots, product.lines[-1], (place[0], target.place[0]))], saved
+    return [Step(epilogue.with_epilogue(product.what, made), slots, product.lines[-1], (place[0], *[o.place[0] for o in after.outs]))], saved
 
 
 def encode(kernel: Kernel) -> Step:
@@ -163,7 +163,7 @@ def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set,
     for first, item in enumerate(work):
         if type(item) is Kernel and len(item.outs) == 1:
             region = item.outs[0].place[0]
-        elif type(item) is Product:
+        elif type(item) is Product and (item.after is None or len(item.after.outs) == 1):
             region = item.out[0]
         else:
             continue
@@ -276,7 +276,7 @@ def _writes(step, regions: set) -> bool:
     if type(step) is Kernel:
         return any(o.place[0] in regions for o in step.outs)
     if type(step) is Product and step.after is not None:
-        return step.slots[0][0] in regions or step.out[0] in regions
+        return step.slots[0][0] in regions or any(o.place[0] in regions for o in step.after.outs)
     return any(type(slot) is tuple and slot[0] in regions for slot in step.slots[:1])
 
 
@@ -328,7 +328,10 @@ def join(producer: Kernel, consumer: Kernel) -> Kernel | None:
 
 def join_product(product: Product, consumer: Kernel) -> Product | None:
     """The product with the map `consumer` of its last result as its epilogue, or None where that is not possible."""
-    if type(consumer.outs[0].kind) is Bits or consumer.dims is not None or len(consumer.outs) != 1 or consumer.outs[0].place[0] in {slot[0] for slot in product.slots[1:] if type(slot) is tuple}:
+    operands = {slot[0] for slot in product.slots[1:] if type(slot) is tuple}
+    if type(consumer.outs[0].kind) is Bits or consumer.dims is not None or any(o.place[0] in operands for o in consumer.outs):
+        return None
+    if len(consumer.outs) > 1 and any(o.place[0] in [i.place[0] for i in consumer.ins if i.in_memory] for o in consumer.outs):
         return None
     place, whole = product.out, Layout.contiguous(product.shape)
     if product.after is not None:
@@ -339,14 +342,14 @@ def join_product(product: Product, consumer: Kernel) -> Product | None:
         inner = [o for o in consumer.ins if o.in_memory and o.place[0] == place[0]]
         if any(o.place != place or o.kind.itemsize * whole.numel != product.nbytes for o in inner):
             return None
-    if after is None or len(after.ins) + 1 > OPERANDS or not _alike(after.outs[0].layout, whole):
+    if after is None or len(after.ins) + 1 > OPERANDS or not all(_alike(o.layout, whole) for o in after.outs):
         return None
     out = after.outs[0]
     if any(not _alike(o.layout, whole) for o in after.ins if o.in_memory and o.place[0] in (product.slots[0][0], out.place[0])):
         return None  # another block than the one that is written
     if any(o.place != out.place for o in after.ins if o.in_memory and o.place[0] == out.place[0]) or out.place[0] == product.slots[0][0] and out.place != product.slots[0]:
         return None
-    if not epilogue.fits([(out.kind, out.layout)], [(o.kind, o.layout) for o in after.ins]):
+    if not epilogue.fits([(o.kind, o.layout) for o in after.outs], [(o.kind, o.layout) for o in after.ins]):
         return None
     before = product.after
     saved = 0 if before is None else 2 * before.outs[0].layout.numel * before.outs[0].kind.itemsize

@@ -18,6 +18,7 @@ from ..ops.elementwise import assign
 from ..ops.generator import default_generator
 from ..tensor import Tensor, empty_of, wrap
 from . import calls
+from .beside import beside
 from .fuse import fuse
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
@@ -146,6 +147,11 @@ def record_backward(node, entry: Entry, grads):
         return results
     entry.changed |= {("block", number) for number, block in enumerate(recording.blocks, len(first.recording.blocks)) if block.version}
     returned = {o.region for o in outputs if o is not None}
+    recipes, all_sizes, count = {**entry.recipes, **recording.recipes}, {**entry.sizes, **sizes}, len(entry.steps)
+    both = beside([*entry.steps, *steps], recipes, returned | {o.region for o in entry.fresh}, entry.steady, all_sizes)
+    entry.steps, steps = both[:count], both[count:]
+    entry.recipes = recording.recipes = recipes
+    entry.sizes.update((name, size) for name, size in all_sizes.items() if name not in sizes)
     steps, fused = fuse(steps, recording.recipes, returned, entry.steady, sizes)
     touched = {name for step in steps for name in names(step)} | {o.region for o in outputs if o is not None}
     places = entry.finish(touched, len(grads))
