@@ -174,16 +174,22 @@ def axpy(kind: Kind, attributes: str) -> Function:
     return f
 
 
-def kernel(kind: Kind, form: str) -> Function:
-    """The entry: work items are (batch, share of the columns). X is decoded once a batch entry into scratch [m, k]."""
-    acc = kind.acc
-    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
+def opening(f: Function, kind: Kind) -> tuple[dict[str, str], str, str, dict[str, str], list[str]]:
+    """(the descriptor's words, this part's first work item and the one behind its last, addresses of the operands by their letters, alpha and beta)."""
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
     begin = f.div(f.mul(word["items"], "%part"), "%parts")
     end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
     places = {"c": 0, "a": word["slot_x"], "b": word["slot_b"]} | ({"i": 3} if kind.epilogue == "add" else {})
     slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for name, n in places.items()}
     scalars = scalar_slots(f, kind, len(places))
+    return word, begin, end, slot, scalars
+
+
+def kernel(kind: Kind, form: str) -> Function:
+    """The entry: work items are (batch, share of the columns). X is decoded once a batch entry into scratch [m, k]."""
+    acc = kind.acc
+    f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
+    word, begin, end, slot, scalars = opening(f, kind)
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
     with f.when(f.compare("slt", begin, end)):
         cell = f.variable("ptr", f.variable(f"[{SMALL} x {acc}]", align=64))

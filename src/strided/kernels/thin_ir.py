@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .gemm_ir import batch_offsets, epilogue, scalar_slots
+from .gemm_ir import batch_offsets, epilogue
 from .gemm_pack import Kind, Tile, masked_load, masked_store, pack, transposed
 from .gemm_text import DROPPED, SIZES, TYPES, Function, module, vector
-from .gemv_ir import BATCH, FIRST, WORDS, arguments, put
+from .gemv_ir import BATCH, arguments, opening, put
 from .scratch import SCRATCH, allocate
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
@@ -271,12 +271,7 @@ def kernel(kind: Kind, s: Thin) -> Function:
     acc = kind.acc
     t, size = kind.tile, SIZES[kind.acc]
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
-    word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
-    begin = f.div(f.mul(word["items"], "%part"), "%parts")
-    end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
-    places = {"c": 0, "a": word["slot_x"], "b": word["slot_b"]} | ({"i": 3} if kind.epilogue == "add" else {})
-    slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for name, n in places.items()}
-    scalars = scalar_slots(f, kind, len(places))
+    word, begin, end, slot, scalars = opening(f, kind)
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
     with f.when(f.compare("slt", begin, end)):
         lds = f.mul(f.ceil_div(word["m"], t.width), t.width)
