@@ -135,3 +135,14 @@ def test_long_rows_by_index_past_the_caches(rng, error, monkeypatch):
     at[3] = 40
     run(descriptor, out, table, at, error)
     assert error.tolist() == [1, 40]
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (128, 320), (1040, 48), (3, 96, 208)])
+@pytest.mark.parametrize("kind", ["u1", "i2", "f4", "f8"])
+def test_transposing_copies_past_the_caches(rng, shape, kind, monkeypatch):
+    monkeypatch.setattr(index, "STREAM", 1)
+    x = rng.integers(0, 100, shape).astype(kind)
+    view = x.swapaxes(-1, -2)
+    plan = index.build_copy(x.itemsize, view.shape, steps(np.ascontiguousarray(view)), steps(view), result_bytes=x.nbytes)
+    result = native.launch_new(plan, x.ctypes.data)
+    assert (np.frombuffer(result, kind).reshape(view.shape) == view).all()

@@ -20,7 +20,8 @@ LONG = 4096  # bytes of a row from which those of large results are read by inde
 SHORT = 256  # bytes of a run from which those of large copies are written past the caches
 GRAIN = 1 << 15  # elements a part should have at least
 TILE = 16  # elements of the source's run that are moved at a time where the target runs elsewhere;
-LINES = 128  # or bytes, where vectors turn them
+LINES = 128  # or bytes, where vectors turn them;
+STREAMED = 256  # or these, where the target is written past the caches and keeps no lines in them
 
 
 def _integer(itemsize: int) -> str:
@@ -398,9 +399,9 @@ def _copy_plan(itemsize: int, shape, target, source, result_bytes) -> bytes:
         words = [n, m, to.pop(d), source.pop()]
         to.pop(), source.pop(d)
         outer = numel // (n * m) if numel else 0
-        tiles = -(-n // _tile(itemsize))
         vector = turn.lanes(itemsize) * itemsize if itemsize in turn.TYPES else 0
         stream = vector == 64 and result_bytes >= STREAM and not any(s % 64 for s in (*to, words[2]))
+        tiles = -(-n // _tile(itemsize, stream))
         address = jit.compile_kernel(("copy", "tile", width, stream), lambda: _copy_tiles(width, itemsize, stream))
         words = [len(shape), outer * tiles, tiles, *words] + walk_table(shape, [to, source])
         return _pack(address, 2, words, parts, numel, result_bytes)
@@ -463,11 +464,11 @@ def _copy_tiles(width, size, stream) -> str:
         begin = b.select(b(f"icmp slt i64 {begin}, 0"), 0, begin)
         end = b.min(b.sub(high, b.mul(row, tiles)), tiles)
         with b.loop(begin, end) as tile:
-            first = b.mul(tile, _tile(size))
+            first = b.mul(tile, _tile(size, stream))
             if size in turn.TYPES:  # the last stripe is as wide as the others, if there is room
-                early = b.min(first, b.sub(n, _tile(size)))
+                early = b.min(first, b.sub(n, _tile(size, stream)))
                 first = b.select(b(f"icmp slt i64 {early}, 0"), first, early)
-            last = b.min(b.add(first, _tile(size)), n)
+            last = b.min(b.add(first, _tile(size, stream)), n)
             if size in turn.TYPES:
                 line, column = b.at(to, b.mul(first, to_step)), b.at(source, b.mul(first, size))
                 b.do(f"call void @turn(ptr {line}, ptr {column}, i64 {b.sub(last, first)}, i64 {m}, i64 {to_step}, i64 {source_step})")
@@ -478,11 +479,11 @@ def _copy_tiles(width, size, stream) -> str:
         if jit.host().arch == "x86_64":
             b.declare("declare void @llvm.x86.sse.sfence()")
             b.do("call void @llvm.x86.sse.sfence()")
-    return b.text(turn.turn(size, stream) if size in turn.TYPES else "")
+    return b.text(turn.turn(size, stream, (STREAMED if stream else LINES) // 64) if size in turn.TYPES else "")
 
 
-def _tile(size) -> int:
-    return LINES // size if size in turn.TYPES else TILE
+def _tile(size, stream) -> int:
+    return (STREAMED if stream else LINES) // size if size in turn.TYPES else TILE
 
 
 def _turn_singly(b, pointers, rows, m, steps, width, size) -> None:

@@ -10,12 +10,13 @@ from .gemm_text import Function, module, vector
 
 TYPES = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 AHEAD = 32  # runs of the source that are fetched ahead: nobody else foresees lines so far apart
+FURTHER = 64  # where the target is streamed: into the second-level cache, for what is written keeps the first busy
 
 
-def turn(size: int, stream: bool) -> str:
+def turn(size: int, stream: bool, lines: int) -> str:
     """`@turn(to, source, n, m, to_step, source_step)`: to[i, j] = source[j, i] for n values of i, m of j, elements of `size` bytes; steps in bytes.
 
-    The target's j and the source's i are neighbours. stream: whole vectors are written past the caches; the target's rows then begin at multiples of one.
+    The target's j and the source's i are neighbours. lines: how many of a run of the source n values are. stream: whole vectors are written past the caches; the target's rows then begin at multiples of one.
     """
     element = TYPES[size]
     w = lanes(size)
@@ -31,8 +32,9 @@ def turn(size: int, stream: bool) -> str:
     with f.loop(0, whole_m, w) as j:
         j = j if stream else f.min(j, f.sub("%m", w))
         for r in range(w):
-            ahead = f.at("i8", "%source", f.mul(f.add(f.add(j, r), AHEAD), "%source_step"))
-            f.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
+            ahead = f.at("i8", "%source", f.mul(f.add(f.add(j, r), FURTHER if stream else AHEAD), "%source_step"))
+            for line in range(lines if stream else 1):
+                f.do(f"call void @llvm.prefetch.p0(ptr {f.at('i8', ahead, 64 * line)}, i32 0, i32 {2 if stream else 3}, i32 1)")
         with f.loop(0, whole_n, w) as i:
             i = f.min(i, f.sub("%n", w))
             at = f.at(element, "%source", i)
