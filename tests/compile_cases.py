@@ -8,6 +8,7 @@ some times in both ways, with changes between the calls, and returns the differe
 import argparse
 import copy
 import random
+import re
 import time
 import warnings
 
@@ -269,7 +270,7 @@ class Side:
                     total.backward()
         except Exception as error:
             values = []
-            seen += [type(error).__name__, str(error)]
+            seen += [type(error).__name__, re.sub("is output [0-9]+ of [A-Za-z]+", "", str(error))]
         seen += ["after", [(*facts(t)[3:6], t._version) for t in given], hooked, self.net.n, self.net.flag, len(self.net.kept), torch.get_rng_state().tolist()[:8], float(torch.rand(()))]
         seen += [[None if t.grad is None else (facts(t.grad)[:6], facts(t.grad)[7:]) for t in given if t.is_leaf]]
         values += [t.detach().clone() for t in given] + [t.grad.clone() for t in given if t.is_leaf and t.grad is not None]

@@ -415,3 +415,22 @@ def test_a_step_needs_little_more_memory_than_the_eager_one():
         step(x, y)
         peaks.append(max_memory_allocated() - before)
     assert peaks[1] < 1.1 * peaks[0]  # gradients have their memory from the start
+
+
+def test_a_backward_pass_that_leaves_the_function():
+    """Its argument has a history: gradients go on to where that began."""
+    weight = torch.ones(3, requires_grad=True)
+
+    def run(x):
+        (x * weight).sum().backward()
+
+    step = torch.compile(run)
+    for number in range(4):
+        leaf = torch.full((3,), 2.0, requires_grad=True)
+        hooked = []
+        x = leaf * 1 if number else leaf
+        x.register_hook(lambda g, hooked=hooked: hooked.append(g.tolist()))
+        weight.grad = None
+        step(x)
+        assert leaf.grad.tolist() == [1.0] * 3 and weight.grad.tolist() == [2.0] * 3 and hooked == [[1.0] * 3]
+        assert x._node is None or x._node.hooks is not None

@@ -31,7 +31,7 @@ from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
-from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of, window
+from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, passing, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of, window
 from .updates import ask
 
 CHANGES = "it changes the state of a module or a variable"
@@ -226,9 +226,11 @@ class Entry:
         key = call_key(args, kwargs)[0]
         with default_generator.lock:
             default_generator.state()  # made now, not inside the recording
-        with Recording() as recording:
+        with Recording() as recording, passing(external) as passed:
             result = function(*args, **kwargs)
         reason = recording.reason
+        if reason is None and passed:
+            reason = "its backward pass goes on into the history of a tensor from outside"
         watched = recording.watched
         self.snapshot.settle([update.group for update in watched.updates], watched.plain)
         if reason is None and not self.snapshot.holds():

@@ -4,14 +4,18 @@ Choosing and recording is function.py's, gradients are gradients.py's.
 """
 from __future__ import annotations
 
+import contextlib
 from typing import NamedTuple
 
+from ..autograd.node import Node, hooks_of
 from ..autograd.saved import RELEASED
 from ..kernels.native import move_bytes, new_storage
 from ..ops import indexing
 from ..ops.generator import default_generator
 from ..tensor import Spec, Tensor
 from .program import Memory, Program
+
+_PASSING = -1  # no number that a hook of a user's has
 
 
 class Output(NamedTuple):
@@ -121,6 +125,23 @@ def hooks_on(t: Tensor) -> tuple:
     hooks = None if t._node is None else t._node.hooks
     inner = () if hooks is None else (len(hooks.pre), len(hooks.post), len(hooks.retain), sum(map(len, hooks.tensors.values())))
     return len(t._hooks or ()), len(t._post_hooks or ()), inner
+
+
+@contextlib.contextmanager
+def passing(external):
+    """A list of the nodes among the tensors' histories that a backward pass goes through inside."""
+    passed: list[Node] = []
+    nodes = {t._node: t._node.hooks for t in external if t._node is not None}
+    for node in nodes:
+        hooks_of(node).pre[_PASSING] = lambda grads, node=node: passed.append(node)
+    try:
+        yield passed
+    finally:
+        for node, had in nodes.items():
+            if node.hooks is not None:
+                node.hooks.pre.pop(_PASSING, None)
+            if had is None and node.hooks is not None and not (node.hooks.pre or node.hooks.post or node.hooks.tensors or node.hooks.retain):
+                node.hooks = None
 
 
 def hooked(found, external) -> bool:
