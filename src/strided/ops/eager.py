@@ -9,8 +9,7 @@ from typing import Any
 
 from ..autograd import tracking
 from ..autograd.modes import STATE
-from ..dispatch import CONTEXT, HOOKS, NOT_TAKEN, hooked_call, launch, launch_new, run
-from ..kernels.native_objects import new as _new
+from ..dispatch import CONTEXT, HOOKS, NOT_TAKEN, hooked_call, launch, launch_tensor, run
 from ..tensor import Tensor
 from . import signatures, table
 from .elementwise import SCALARS, Pointwise, number, with_flops
@@ -92,11 +91,7 @@ def _unary(op: Pointwise, entry: Entry):
         if plan.desc is None:
             t = run(None, plan.spec)
         else:
-            mem = launch_new(plan.desc, input.ptr)
-            t = _new(Tensor)
-            t.spec = plan.spec
-            t.mem = mem
-            t.ptr = mem.data
+            t = launch_tensor(plan.desc, plan.spec, input.ptr)
         if (input._tracked or input._base is not None) and op.node_name is not None and tracking(input):
             op.record((input.spec,), (input,), t)
         return t
@@ -142,11 +137,7 @@ def _binary(op: Pointwise, entry: Entry):
         if plan.desc is None:
             t = run(None, plan.spec)
         else:
-            mem = launch_new(plan.desc, input.ptr, second)
-            t = _new(Tensor)
-            t.spec = plan.spec
-            t.mem = mem
-            t.ptr = mem.data
+            t = launch_tensor(plan.desc, plan.spec, input.ptr, second)
         # `tracking`, inline: a view follows its base
         if records and (
             input._tracked

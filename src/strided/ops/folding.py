@@ -13,7 +13,7 @@ from ..dispatch import HOOKS, PlanCache, meta_storage
 from ..kernels import expr as E
 from ..kernels.fold import plan_fold
 from ..kernels.native import new_storage
-from ..kernels.native_objects import new as _new
+from ..kernels.native_objects import make_tensor
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..tensor import Spec, Tensor, wrap
 from . import real_only
@@ -86,9 +86,7 @@ class Fold:
                 self.calls.put((input.spec, dim, keepdim, dtype), (plan.caller(), spec, dims))
             return out, dims
         memory = launch(input.ptr)
-        t = _new(Tensor)
-        t.spec, t.mem, t.ptr = spec, memory, memory.data
-        return t, dims
+        return make_tensor(spec, memory, memory.data), dims
 
     def __call__(self, operands: tuple, dims: tuple, dtypes: tuple, keepdim: bool = False):
         """The output, or a tuple of the outputs, unrecorded. `dtypes`: one an output."""
@@ -145,9 +143,7 @@ def expand_reduced(g: Tensor, shape, dims, keepdim: bool) -> Tensor:
             for d in dims:
                 layout = layout.unsqueeze(d)  # [.., 1, ..]
         spec = remember(g.spec, key, g.spec.with_layout(layout.expand(shape)))
-    t = _new(Tensor)
-    t.spec, t.mem, t.ptr = spec, g.mem, g.ptr
-    return t
+    return make_tensor(spec, g.mem, g.ptr)
 
 
 def accumulation_dtype(input: Tensor, dtype) -> dtypes.DType:

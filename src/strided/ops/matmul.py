@@ -10,7 +10,7 @@ from math import prod
 from .. import errors
 from ..autograd import backward, no_grad, record, tracking
 from ..block_tensor import BlockTensor, NotOfBlocks
-from ..dispatch import HOOKS, PlanCache, launch_new
+from ..dispatch import HOOKS, PlanCache, launch_tensor
 from ..dispatch import run as run_plan
 from ..dtypes import complex64, complex128, int8, int32, uint8
 from ..errors import PackedOperand
@@ -247,8 +247,7 @@ def matmul(input, other):
     if plan.desc is None:
         out = _run(plan, input, other)
     else:
-        memory = launch_new(plan.desc, input.ptr, other.ptr)
-        out = wrap(plan.spec, memory, memory.data)
+        out = launch_tensor(plan.desc, plan.spec, input.ptr, other.ptr)
     # Neither tracked nor a view of something that might be: the usual case without gradients, asked without a call.
     if (input._tracked or other._tracked or input._base is not None or other._base is not None) and tracking(input, other):
         return _record_product(plan, input, other, out)

@@ -10,8 +10,7 @@ from typing import Any
 from ..autograd import Node
 from ..autograd.modes import STATE
 from ..autograd.saved import RELEASED
-from ..dispatch import HOOKS, PlanCache, launch_new
-from ..kernels.native_objects import new as _new
+from ..dispatch import HOOKS, PlanCache, launch_tensor
 from ..tensor import Spec, Tensor
 from .table import TABLE
 
@@ -82,11 +81,7 @@ class PointwiseNode(Node):
                 if desc is None:
                     t = g
                 else:
-                    mem = launch_new(desc, *[slots[k] for k in sources])
-                    t = _new(Tensor)
-                    t.spec = spec
-                    t.mem = mem
-                    t.ptr = mem.data
+                    t = launch_tensor(desc, spec, *[slots[k] for k in sources])
                 results.append(t if target is None else fit(t, target))
         return tuple(results)
 

@@ -10,7 +10,7 @@ from ..autograd import backward, record, tracking
 from ..dispatch import PlanCache
 from ..kernels import expr as E
 from ..layout import wrap_dim
-from ..tensor import empty, wrap
+from ..tensor import empty, empty_of, wrap
 from .folding import Fold
 from .onlooking import seen_as
 from .table import TABLE, operator
@@ -203,17 +203,29 @@ def _layer_norm_results(input, normalized_shape, weight, bias, eps):
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes `normalized_shape` repeats; weight and bias have that shape."""
     operands = tuple([t for t in (input, weight, bias) if t is not None])
-    if tracking(*operands):
-        return _layer_norm_results(input, normalized_shape, weight, bias, eps)[0]
+    recorded = tracking(*operands)
     key = None
     try:
-        key = "layer", tuple(normalized_shape) if type(normalized_shape) is list else normalized_shape, weight is None, eps, *[t.spec for t in operands]
+        key = "layer", tuple(normalized_shape) if type(normalized_shape) is list else normalized_shape, weight is None, eps, recorded, *[t.spec for t in operands]
         launch, spec, number = _norm_calls[key]
     except (KeyError, TypeError, AttributeError):
         pass
     else:
+        if recorded:
+            dims, specs = spec
+            out, mean, rstd = [empty_of(s) for s in specs]
+            launch(out.ptr, mean.ptr, rstd.ptr, *[t.ptr for t in operands], number)
+            record(NativeLayerNormBackward0, (input, weight, bias), out, (input, weight, mean, rstd), dims=dims, eps=eps)
+            return out
         memory = launch(*[t.ptr for t in operands], number)
         return wrap(spec, memory, memory.data)
+    if recorded:
+        out = _layer_norm_results(input, normalized_shape, weight, bias, eps)[0]
+        if key is not None and type(eps) is float and not out.is_meta:
+            dims, statistic = out._node.dims, input.dtype.compute
+            plan, specs = _layer_norm[weight is not None, bias is not None].plans[(dims, True, (input.dtype, statistic, statistic), *[t.spec for t in operands], float)]
+            _norm_calls.put(key, (plan.launch, (dims, specs), eps))
+        return out
     dims = _check_norm("LayerNormKernelImpl", input, normalized_shape, ("weight", weight), ("bias", bias))
     return _norm_alone(key if type(eps) is float else None, _layer_norm_alone[weight is not None, bias is not None], operands, float(eps), dims, input.dtype)
 
