@@ -457,3 +457,26 @@ def test_annotate_shows_what_was_compiled(tmp_path):
     assert "decided: 0 kinds of call recorded\n  runs eagerly: Python reads a tensor's value (script.py, line 11)" in shown
     facts = json.loads(run("--json"))["functions"]
     assert [f["name"] for f in facts] == ["scaled", "decided"] and facts[0]["kinds"][0]["forward"]["fused"][0]["saved"] == 8000
+
+
+STEP = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 8))
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+
+@torch.compile
+def step(x):
+    optimizer.zero_grad()
+    net(x).square().mean().backward()
+    optimizer.step()
+
+for _ in range(3):
+    step(torch.randn(4, 8))
+"""
+
+
+def test_annotate_shows_updates_and_derivatives(tmp_path):
+    (tmp_path / "script.py").write_text(STEP)
+    shown = subprocess.run([sys.executable, "-m", "strided", "annotate", "--compiled", str(tmp_path / "script.py")], capture_output=True, text=True, check=True).stdout
+    assert "  8 numbers of updates taken anew by every call: AdamW (4 parameters)\n" in shown
+    assert "  derivative kept in place of the argument: script.py:9  net(x).square().mean().backward()" in shown

@@ -12,8 +12,8 @@ from .fuse import Bits, Kernel, Operand, decode, substitute_params
 from .program import Step, names
 
 
-def beside(steps: list[Step], recipes: dict, lasting: set, steady, sizes: dict[tuple, int]) -> list[Step]:
-    """The steps with such gradients rewritten. recipes and sizes get entries for what is new; the other arguments are `fuse`'s."""
+def beside(steps: list[Step], recipes: dict, lasting: set, steady, sizes: dict[tuple, int], told: list) -> list[Step]:
+    """The steps with such gradients rewritten. recipes and sizes get entries for what is new, told the functions' lines; the other arguments are `fuse`'s."""
     users: dict[tuple, list[int]] = {}
     for number, step in enumerate(steps):
         for name in dict.fromkeys(names(step)):
@@ -33,6 +33,8 @@ def beside(steps: list[Step], recipes: dict, lasting: set, steady, sizes: dict[t
         other, factor = found
         kept = ("block", -1 - region[1])
         sizes[kept] = sizes[region]
+        if steps[first].line is not None and steps[first].line not in told:
+            told.append(steps[first].line)
         x = next(i for i, o in enumerate(function.ins) if o.in_memory and o.place[0] == region)
         written = Operand((kept, 0), function.ins[x].kind, function.ins[x].layout)
         factor = substitute_params(factor, {own: E.param(x)})

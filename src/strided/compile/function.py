@@ -63,8 +63,13 @@ class Compiled:
 
     def report(self) -> dict:
         """What became of the calls: `name`, `reasons` for running eagerly, and of each recorded kind its `forward` and `backward` program (None where
-        there is none yet): `steps` recorded, `kernels` they became, `fused` [{lines, saved bytes}], `temporary` and `arena` bytes (before and after sharing)."""
-        kinds = [{"forward": _told(e.forward, e.fused), "backward": e.backward and _told(e.backward.program, e.backward.fused)} for es in self.entries.values() for e in es if e.ready]
+        there is none yet): `steps` recorded, `kernels` they became, `fused` [{lines, saved bytes}], `temporary` and `arena` bytes (before and after sharing);
+        `updates`: [{optimizer, parameters}] whose `numbers` are taken anew by every call; `derivatives`: lines whose derivative the forward program keeps in place of its argument."""
+        kinds = []
+        for entry in (e for entries in self.entries.values() for e in entries if e.ready):
+            backward = entry.backward and _told(entry.backward.program, entry.backward.fused)
+            updates = [{"optimizer": type(update.optimizer).__name__, "parameters": len(update.members)} for update in entry.updates]
+            kinds.append({"forward": _told(entry.forward, entry.fused), "backward": backward, "updates": updates, "numbers": entry.numbers, "derivatives": entry.derivatives})
         return {"name": getattr(self.function, "__qualname__", type(self.function).__name__), "reasons": list(self.reasons), "kinds": kinds}
 
     @property
@@ -198,6 +203,7 @@ class Entry:
         self.given: list[tuple] = []  # (place, spec) of those gradients that the call reads or writes: they are external tensors, too, behind the others
         self.updates: list = []  # of optimisers, which are asked for the numbers of a replay, and the rules that take those
         self.rules: list[tuple] = []
+        self.derivatives: list = []  # (file, line) of functions whose derivatives are computed beside them
         self.spent = False  # the results' graph was used up inside
 
     @property
@@ -398,7 +404,7 @@ class Entry:
         self.kept_places = {name: offset for name, (base, offset) in places.items() if base == number and name in self.sizes}
         places.update((("grad", k), (number + 1 + k, 0)) for k in range(gradients))
         lasting = touched | set(self.result_blocks)
-        steps = self.steps if touched else beside(self.steps, self.recipes, lasting, self.steady, self.sizes)
+        steps = self.steps if touched else beside(self.steps, self.recipes, lasting, self.steady, self.sizes, self.derivatives)
         steps, self.fused = fuse(steps, self.recipes, lasting, self.steady, self.sizes)
         pause = None
         if self.checked and self.written:  # checks are looked at before anything from outside is written; where that cannot be, it is copied first

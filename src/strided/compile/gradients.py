@@ -148,7 +148,7 @@ def record_backward(node, entry: Entry, grads):
     entry.changed |= {("block", number) for number, block in enumerate(recording.blocks, len(first.recording.blocks)) if block.version}
     returned = {o.region for o in outputs if o is not None}
     recipes, all_sizes, count = {**entry.recipes, **recording.recipes}, {**entry.sizes, **sizes}, len(entry.steps)
-    both = beside([*entry.steps, *steps], recipes, returned | {o.region for o in entry.fresh}, entry.steady, all_sizes)
+    both = beside([*entry.steps, *steps], recipes, returned | {o.region for o in entry.fresh}, entry.steady, all_sizes, entry.derivatives)
     entry.steps, steps = both[:count], both[count:]
     entry.recipes = recording.recipes = recipes
     entry.sizes.update((name, size) for name, size in all_sizes.items() if name not in sizes)

@@ -1,7 +1,8 @@
 """`strided annotate --compiled`: what compile made of the functions a script gave it.
 
 For each function: the kinds of call that were recorded, how many kernels are left of how many steps, which lines became one kernel and the traffic that
-saves, how much temporary memory is left, and why other calls run eagerly. The facts are `Compiled.report`'s; this file runs the script and words them.
+saves, how much temporary memory is left, which numbers every call takes anew, whose derivatives are kept, and why other calls run eagerly. The facts are
+`Compiled.report`'s; this file runs the script and words them.
 """
 from __future__ import annotations
 
@@ -64,5 +65,10 @@ def _function(facts: dict) -> str:
             for group in program["fused"]:
                 lines.append(f"    {group['steps']} steps, one kernel, {bytes_text(group['saved'])} not written and read again")
                 lines += [f"      {os.path.basename(path)}:{line}  {linecache.getline(path, line).strip()}" for path, line in group["lines"]]
+        if kind["numbers"]:
+            names = ", ".join(f"{update['optimizer']} ({plural(update['parameters'], 'parameter')})" for update in kind["updates"])
+            lines.append(f"  {plural(kind['numbers'], 'number')} of updates taken anew by every call: {names}")
+        for path, line in kind["derivatives"]:
+            lines.append(f"  derivative kept in place of the argument: {os.path.basename(path)}:{line}  {linecache.getline(path, line).strip()}")
     lines += [f"  runs eagerly: {reason}" for reason in dict.fromkeys(facts["reasons"])]
     return "\n".join(lines)
