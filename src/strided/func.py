@@ -1,7 +1,6 @@
 """`torch.func`: functions made from functions. Derivatives (grad, vjp, jvp, jacrev, hessian), maps over a batch (vmap), modules as functions of their parameters.
 
-Derivatives nest and follow autograd's graph. `vmap` calls the function once a sample and stacks what comes out: the same results as PyTorch's, at the
-speed of a loop.
+Derivatives nest and follow autograd's graph. `vmap` calls the function once, with tensors that stand for every sample of the batch (batching.py).
 """
 from __future__ import annotations
 
@@ -12,6 +11,7 @@ from typing import Any
 from . import ops, tree
 from .autograd import enable_grad, engine
 from .autograd.node import AccumulateGrad
+from .batching import ERROR_MODE, Batched, Map, as_sample_of, batched, in_every_map, inside, like
 from .nn.utils.stateless import functional_call  # noqa: F401
 from .ops.generator import get_rng_state, set_rng_state
 from .ops.table import TABLE
@@ -27,12 +27,13 @@ def _inside(value: Any, made: list[Tensor]) -> Any:
     def fresh(x: Any) -> Any:
         if not isinstance(x, Tensor):
             return x
+        x = in_every_map(x)
         if x.requires_grad:
             return TABLE["alias"].call(x)
         if not (x.is_floating_point() or x.is_complex()):
             return x
         leaf = x.detach().requires_grad_()
-        made.append(leaf)
+        made.append(inside(leaf))
         return leaf
 
     return tree.map_leaves(fresh, value)
@@ -47,7 +48,7 @@ def _outside(value: Any, made: list[Tensor]) -> Any:
             return t
         seen, stack = set(), [t.grad_fn]
         if t.grad_fn is None:
-            return t.detach() if id(t) in own else t
+            return t.detach() if id(inside(t)) in own else t
         while stack:
             node = stack.pop()
             if node is None or id(node) in seen:
@@ -69,9 +70,11 @@ def _gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Seque
     wanted = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad]
     found: list[Any] = [None] * len(inputs)
     if live and wanted:
-        grads = engine.grad([o for o, _ in live], [inputs[i] for i in wanted], [s for _, s in live], create_graph=True, allow_unused=True)
+        results = [inside(o) for o, _ in live]
+        along = [inside(as_sample_of(s, o)) for o, s in live]
+        grads = engine.grad(results, [inside(inputs[i]) for i in wanted], along, create_graph=True, allow_unused=True)
         for i, g in zip(wanted, grads):
-            found[i] = g
+            found[i] = None if g is None else like(inputs[i], g)
     return [ops.zeros_like(t) if g is None and isinstance(t, Tensor) else g for t, g in zip(inputs, found)]
 
 
@@ -208,10 +211,10 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
 
 def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
-    """A function over batches: func is called for each index along `in_dims` of the tensors (None: the same for all) and its results are stacked along `out_dims`.
+    """A function over batches: func as if called for each index along `in_dims` of the tensors (None: the same for all), its results stacked along `out_dims`.
 
-    A loop: chunk_size (how many samples PyTorch takes at once) changes nothing. randomness: "different" draws for each sample, "same" the same
-    numbers for all, "error" refuses to draw. Raises ValueError where the sizes of the batch disagree.
+    It is called once, on tensors that stand for all samples; chunk_size: for how many at a time. randomness: "different" draws for each sample, "same" the same
+    numbers for all, "error" refuses to draw. Raises ValueError where the sizes of the batch disagree, RuntimeError where the function asks for a sample's value.
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
@@ -229,34 +232,45 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         if len(sizes) > 1:
             raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} for the mapped dimension")
         (size,) = sizes
-        if size == 0:
-            raise NotImplementedError("vmap: a batch of no samples has no result here: func is called once a sample")
-        state = get_rng_state()
-        results = []
-        for i in range(size):
-            if randomness == "same":
-                set_rng_state(state)
-            a, k = tree.rebuild(given, [leaf if d is None else leaf.select(d, i) for leaf, d in zip(leaves, dims)])
-            results.append(func(*a, **k))
-            if randomness == "error" and not ops.equal(state, get_rng_state()):
-                set_rng_state(state)
-                raise RuntimeError(
-                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap or "
-                    "perform the randomness operation out of vmap"
-                )
-        return _stacked(results, out_dims, func)
+        if chunk_size is None or chunk_size >= size:
+            return _mapped(func, given, leaves, dims, size, out_dims, randomness)
+        parts = []
+        for start in range(0, size, chunk_size):
+            length = min(chunk_size, size - start)
+            some = [leaf if d is None else leaf.narrow(d, start, length) for leaf, d in zip(leaves, dims)]
+            parts.append(_mapped(func, given, some, dims, length, out_dims, randomness))
+        places = tree.broadcast(out_dims, parts[0], "vmap: out_dims")
+        return tree.rebuild(parts[0], [ops.cat(list(column), place) for column, place in zip(zip(*map(tree.flatten, parts)), places)])
 
     return wrapper
 
 
-def _stacked(results: list, out_dims: Any, func: Callable) -> Any:
-    columns = list(zip(*map(tree.flatten, results)))  # a leaf's values over the batch
+def _mapped(func: Callable, given: tuple, leaves: list, dims: list, size: int, out_dims: Any, randomness: str) -> Any:
+    """One call of func for the whole batch: on tensors that look like one sample of it (batching.py)."""
     name = getattr(func, "__name__", func)
-    for column in columns:
-        if not isinstance(column[0], Tensor):
-            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(column[0])}. Did you mean to set out_dims= to None for output?")
-    places = tree.broadcast(out_dims, results[0], "vmap: out_dims")
-    return tree.rebuild(results[0], [column[0] if place is None else ops.stack(list(column), place) for column, place in zip(columns, places)])
+    with Map(size, randomness) as running:
+        samples = [leaf if d is None else batched(leaf.movedim(d, 0), running.level) for leaf, d in zip(leaves, dims)]  # [B, *]
+        args, kwargs = tree.rebuild(given, samples)
+        result = func(*args, **kwargs)
+        if randomness == "error" and not ops.equal(running.state, get_rng_state()):
+            set_rng_state(running.state)
+            raise RuntimeError(ERROR_MODE)
+        outputs = tree.flatten(result)
+        for output in outputs:
+            if not isinstance(output, Tensor):
+                raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}. Did you mean to set out_dims= to None for output?")
+        places = tree.broadcast(out_dims, result, "vmap: out_dims")
+        joined = []
+        for output, place in zip(outputs, places):
+            of_batch = isinstance(output, Batched) and output.level == running.level
+            if place is None:
+                if of_batch:
+                    raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+                joined.append(output)
+            else:
+                value = output.value if of_batch else output.expand(size, *output.shape)
+                joined.append(value.movedim(0, place))
+    return tree.rebuild(result, joined)
 
 
 # ---- modules as functions: one is nn.utils.stateless's ----------------------------------------------------------

@@ -2,6 +2,8 @@
 import pytest
 
 torch = pytest.importorskip("torch")
+import vmap_cases
+
 import strided
 from strided.tree import flatten
 
@@ -23,7 +25,7 @@ def equal(a, b):
     assert len(a) == len(b)
     for x, y in zip(a, b):
         assert tuple(x.shape) == tuple(y.shape) and x.requires_grad == y.requires_grad
-        torch.testing.assert_close(torch.from_numpy(x.detach().numpy().copy()), y.detach(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(torch.from_numpy(x.detach().numpy().copy()), y.detach(), rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
 def loss(L, x, w):
@@ -111,3 +113,55 @@ def test_randomness():
     same = strided.vmap(lambda a: a * 0 + strided.rand(()), randomness="same")(ours(X))
     different = strided.vmap(lambda a: a * 0 + strided.rand(()), randomness="different")(ours(X))
     assert len(set(same[:, 0].tolist())) == 1 and len(set(different[:, 0].tolist())) == 3
+
+
+def mapped(L, case, tensors, in_dims, size):
+    function, _ = case
+    return L.vmap(lambda *samples: function(L, *samples), in_dims=in_dims)(*values(L, *tensors))
+
+
+@pytest.mark.parametrize("name", vmap_cases.CASES)
+def test_mapped_functions(name):
+    """Over the first dimension, over the last, and with arguments that are the same for all samples."""
+    function, shapes = vmap_cases.CASES[name]
+    generator = torch.Generator().manual_seed(len(name))
+    forms = [[0] * len(shapes), [-1] * len(shapes)]
+    if len(shapes) > 1:
+        forms += [[0] + [None] * (len(shapes) - 1), [None] * (len(shapes) - 1) + [0]]
+    for form in forms:
+        tensors = [torch.randn(shape if d is None else (5, *shape) if d == 0 else (*shape, 5), generator=generator) for shape, d in zip(shapes, form)]
+        try:
+            want = torch.vmap(lambda *samples: function(torch, *samples), in_dims=tuple(form))(*tensors)
+        except (RuntimeError, ValueError) as error:  # written in place, where only the other operand is a sample
+            with pytest.raises(type(error)):
+                strided.vmap(lambda *samples: function(strided, *samples), in_dims=tuple(form))(*map(ours, tensors))
+            continue
+        equal(strided.vmap(lambda *samples: function(strided, *samples), in_dims=tuple(form))(*map(ours, tensors)), want)
+
+
+def test_one_call_for_the_whole_batch():
+    calls = []
+
+    def f(x):
+        calls.append(x.shape)
+        return (x @ x.t()).relu().sum(0)
+
+    x = strided.randn(7, 3, 3)
+    assert strided.allclose(strided.vmap(f)(x), strided.stack([f(row) for row in x])) and len(calls) == 8
+    calls.clear()
+    assert strided.allclose(strided.vmap(f, chunk_size=3)(x), strided.vmap(f)(x)) and len(calls) == 4
+
+
+@pytest.mark.parametrize("attempt", [lambda x: x if x.sum() > 0 else -x, lambda x: x * x.sum().item(), lambda x: strided.tensor(x.tolist())])
+def test_a_samples_value_is_not_there(attempt):
+    with pytest.raises(RuntimeError, match="vmap: It looks like you're"):
+        strided.vmap(attempt)(strided.ones(3, 2))
+
+
+def test_random_numbers_by_samples():
+    x = strided.ones(4, 100)
+    dropout = lambda a: strided.nn.functional.dropout(a, 0.5)
+    with pytest.raises(RuntimeError, match="vmap: called random operation while in randomness error mode"):
+        strided.vmap(dropout)(x)
+    same, different = (strided.vmap(dropout, randomness=kind)(x) for kind in ("same", "different"))
+    assert all(strided.equal(row, same[0]) for row in same) and not strided.equal(different[0], different[1])

@@ -165,17 +165,17 @@ def count(t: Tensor) -> None:
             reference = weakref.ref(t, _gone)
             _ALIVE[id(reference)] = reference
             if len(_ALIVE) == 1:
-                _watch(True)
+                watch(True)
 
 
 def _gone(reference: weakref.ref) -> None:
     with _COUNTING:
         _ALIVE.pop(id(reference), None)
         if not _ALIVE:
-            _watch(False)
+            watch(False)
 
 
-def _watch(on: bool) -> None:
+def watch(on: bool) -> None:
     """Turns the look at calls on or off; users are counted."""
     global _users
     with _COUNTING:
@@ -185,6 +185,16 @@ def _watch(on: bool) -> None:
 
 
 _users = 0
+
+
+class Watched:
+    """Has calls looked at while it is open: for tensors that are not counted."""
+
+    def __enter__(self) -> None:
+        watch(True)
+
+    def __exit__(self, *error: Any) -> None:
+        watch(False)
 
 
 class TorchFunctionMode:
@@ -198,12 +208,12 @@ class TorchFunctionMode:
 
     def __enter__(self) -> TorchFunctionMode:
         CONTEXT.modes.append(self)
-        _watch(True)
+        watch(True)
         return self
 
     def __exit__(self, *error: Any) -> None:
         CONTEXT.modes.pop()
-        _watch(False)
+        watch(False)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
