@@ -30,7 +30,8 @@ GRAIN = 1 << 15       # additions a part should have at least, 4 µs of them: a 
 LONG = 50_000         # nanoseconds from which a kernel gives up the GIL
 ALIGN = 64            # elements; parts of the inner loop start at multiples of it
 TILE = (16, 64)       # rows, elements of a row: a line of the input that runs along the rows holds 16 float32
-STREAM = 32 << 20     # bytes of a fresh result from which it is written past the caches: nobody will find it there, and lines need not be read first
+STREAM = 16 << 20     # bytes of a fresh result from which it is written past the caches: nobody will find it there, and lines need not be read first
+FILLED = 32 << 20     # the same for one that is made of nothing: all there is then moves once, and what comes next may still find it in the outermost cache
 WHOLE = 1 << 9        # elements of a row from which it does not matter that its ends are no whole lines
 WALKER = 10           # words of the walker before its table
 
@@ -63,7 +64,7 @@ def _descriptor(exprs, outs, ins, compute, result_bytes, threads) -> bytes:
     tiled = _rows_of_tiles(sizes, strides[len(outs):]) if math.prod(sizes) >= GRAIN else None
     whole = not any(s % 64 for s in strides[0][:-1])  # rows begin at lines where the result does
     stream = ahead = 0
-    if result_bytes >= STREAM and len(outs) == 1 and classes[0] == "c" and (whole or sizes[-1] >= WHOLE and tiled is None):
+    if result_bytes >= (STREAM if any(c in "cg" for c in classes[1:]) else FILLED) and len(outs) == 1 and classes[0] == "c" and (whole or sizes[-1] >= WHOLE and tiled is None):
         stream, ahead = (chunk_of(sizes[-1], max(ITEMSIZE[k] for k in kinds if k != "index")), AHEAD) if tiled is None else (TILE[1], 0)  # what lies ahead of a tile's row is not read soon
     key = ("map", E.key_of(exprs), out_names, in_kinds, in_compute, classes, stream, ahead)
     address = jit.compile_kernel(key, lambda: map_text(exprs, out_names, in_kinds, in_compute, classes, stream, ahead))

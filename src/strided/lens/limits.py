@@ -37,9 +37,9 @@ def read(nbytes: int, threads: int | None = None) -> tuple[Callable[[], object],
 def copy(nbytes: int, threads: int | None = None, streamed: bool | None = None) -> tuple[Callable[[], object], int]:
     """(a call that copies `nbytes`, the bytes it reads and writes: twice that).
 
-    streamed: written past the caches, which saves reading the lines that are written; by default from 32 MB on, as maps do.
+    streamed: written past the caches, which saves reading the lines that are written; by default from 16 MB on, as maps do.
     """
-    streamed = nbytes >= 32 << 20 if streamed is None else streamed
+    streamed = nbytes >= 16 << 20 if streamed is None else streamed
     vectors = _copied(streamed)
     line, threads = jit.host().vector_bits // 8 * vectors, threads or native.get_num_threads()
     lines = max(1, nbytes // line)
