@@ -1,10 +1,10 @@
 """Peak memory of a training step beside PyTorch's: what a step allocates at once beyond parameters, optimiser state and inputs.
 
-    python bench/memory.py [--only GPT]
+    python bench/memory.py [--only GPT] [--foreach] [--compiled]
 
 Ours is exact: the allocator counts the bytes of living storages (`strided.memory`). PyTorch's is the running sum of the allocations and releases that its
 profiler reports for one step, also exact for tensors; scratch that its libraries allocate by themselves is not counted against it. A step is forward,
-backward and the optimiser's step, gradients dropped before it (`zero_grad()`), everything eager and on one thread.
+backward and the optimiser's step, gradients dropped before it (`zero_grad()`), on one thread, and eager unless told otherwise.
 """
 import argparse
 
@@ -87,6 +87,74 @@ class Block:
         x = lib.randn(batch, length, width)
         return net, lambda: net(x).square().mean()
 
+    @staticmethod
+    def llama(lib, layers=2, width=512, heads=8, shared=2, length=256, batch=2, vocabulary=4000):
+        """RMS norms, rotary positions, heads that share keys, gated feed-forward: no biases, no dropout."""
+        nn, F = lib.nn, lib.nn.functional
+        each = width // heads
+        angles = lib.outer(lib.arange(length).float(), 10000.0 ** (-lib.arange(0, each, 2).float() / each))  # [T, d_h / 2]
+        cos, sin = lib.cat([angles, angles], 1).cos(), lib.cat([angles, angles], 1).sin()
+
+        def rotated(x):  # [B, n_h, T, d_h]
+            a, b = x.chunk(2, dim=-1)
+            return x * cos + lib.cat([-b, a], -1) * sin
+
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.n_1, self.n_2 = nn.RMSNorm(width), nn.RMSNorm(width)
+                self.q, self.k, self.v = (nn.Linear(width, each * n, bias=False) for n in (heads, shared, shared))
+                self.o = nn.Linear(width, width, bias=False)
+                self.gate, self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
+
+            def forward(self, x):
+                B, T, C = x.shape
+                y = self.n_1(x)
+                q, k, v = (f(y).view(B, T, -1, each).transpose(1, 2) for f in (self.q, self.k, self.v))  # [B, n_h, T, d_h]
+                y = F.scaled_dot_product_attention(rotated(q), rotated(k), v, is_causal=True, enable_gqa=True)
+                x = x + self.o(y.transpose(1, 2).reshape(B, T, C))
+                y = self.n_2(x)
+                return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+        net = nn.Sequential(nn.Embedding(vocabulary, width), *(Layer() for _ in range(layers)), nn.RMSNorm(width), nn.Linear(width, vocabulary, bias=False))
+        data = lib.randint(0, vocabulary, (batch, length + 1))
+        idx, targets = data[:, :-1].contiguous(), data[:, 1:].contiguous()
+        return net, lambda: F.cross_entropy(net(idx).view(-1, vocabulary), targets.view(-1))
+
+    @staticmethod
+    def resnet(lib, channels=32, images=8, size=32):
+        nn = lib.nn
+
+        class Residual(nn.Module):
+            def __init__(self, inside, out, stride):
+                super().__init__()
+                self.a, self.b = nn.Conv2d(inside, out, 3, stride, 1, bias=False), nn.Conv2d(out, out, 3, 1, 1, bias=False)
+                self.n_a, self.n_b, self.relu = nn.BatchNorm2d(out), nn.BatchNorm2d(out), nn.ReLU(inplace=True)
+                self.skip = nn.Sequential(nn.Conv2d(inside, out, 1, stride, bias=False), nn.BatchNorm2d(out)) if stride > 1 else nn.Identity()
+
+            def forward(self, x):
+                y = self.n_b(self.b(self.relu(self.n_a(self.a(x)))))
+                return self.relu(y + self.skip(x))
+
+        net = nn.Sequential(
+            nn.Conv2d(3, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels), nn.ReLU(inplace=True), Residual(channels, channels, 1),
+            Residual(channels, 2 * channels, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2 * channels, 10))  # fmt: skip
+        x, classes = lib.randn(images, 3, size, size), lib.randint(0, 10, (images,))
+        return net, lambda: nn.functional.cross_entropy(net(x), classes)
+
+    @staticmethod
+    def lstm(lib, vocabulary=1000, width=128, hidden=256, length=64, rows=16):
+        nn = lib.nn
+        net = nn.ModuleDict({"embed": nn.Embedding(vocabulary, width), "lstm": nn.LSTM(width, hidden, num_layers=2, batch_first=True), "head": nn.Linear(hidden, vocabulary)})
+        data = lib.randint(0, vocabulary, (rows, length + 1))
+        idx, targets = data[:, :-1].contiguous(), data[:, 1:].contiguous()
+
+        def loss():
+            y, _ = net["lstm"](net["embed"](idx))
+            return nn.functional.cross_entropy(net["head"](y).view(-1, vocabulary), targets.view(-1))
+
+        return net, loss
+
 
 MODELS = {
     "MLP 784-256-10, 64 rows": lambda lib: Block.mlp(lib),
@@ -96,36 +164,40 @@ MODELS = {
     "GPT, the same with dropout 0.2": lambda lib: Block.gpt(lib, 4, 128, 4, 64, 12, 65, 0.2),
     "GPT-2-small block, B=2, T=256, vocabulary 5000": lambda lib: Block.gpt(lib, 1, 768, 12, 256, 2, 5000),
     "TransformerEncoderLayer, 768 wide, B=2, T=256": lambda lib: Block.layer(lib, batch=2),
+    "LLaMA-like, 2 layers, heads 8/2, B=2, T=256": lambda lib: Block.llama(lib),
+    "ResNet blocks, 8 images of 32 x 32": lambda lib: Block.resnet(lib),
+    "LSTM, 2 layers of 256, 16 rows of 64": lambda lib: Block.lstm(lib),
 }
 
 
-def step_of(lib, make):
+def step_of(lib, make, foreach, compiled):
     lib.manual_seed(0)
     net, loss = make(lib)
-    optimizer = lib.optim.AdamW(net.parameters(), lr=1e-3)
+    optimizer = lib.optim.AdamW(net.parameters(), lr=1e-3, foreach=foreach)
+    loss = lib.compile(loss) if compiled else loss
 
     def step():
         optimizer.zero_grad()
         loss().backward()
         optimizer.step()
 
-    step()
-    step()
+    for _ in range(3):
+        step()
     optimizer.zero_grad()
     return step
 
 
-def ours(make):
+def ours(*model):
     """Bytes at the peak of one step beyond what was held before it."""
-    step = step_of(strided, make)
+    step = step_of(strided, *model)
     before = strided.memory.memory_allocated()
     strided.memory.reset_peak_memory_stats()
     step()
     return strided.memory.max_memory_allocated() - before
 
 
-def theirs(make):
-    step = step_of(torch, make)
+def theirs(*model):
+    step = step_of(torch, *model)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, record_shapes=True, with_stack=False) as profile:
         step()
     changes, stack = [], list(profile.profiler.kineto_results.experimental_event_tree())
@@ -144,14 +216,16 @@ def theirs(make):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="models whose name has this in it")
+    parser.add_argument("--foreach", action="store_true", help="AdamW(foreach=True) on both sides")
+    parser.add_argument("--compiled", action="store_true", help="the function from inputs to loss compiled, on both sides")
     options = parser.parse_args()
     strided.set_num_threads(1)
     torch.set_num_threads(1)
     print(f"{'peak of a step, beyond parameters and state':52} {'strided':>12} {'PyTorch':>12}  ratio")
     for name, make in MODELS.items():
         if options.only in name:
-            a, b = ours(make), theirs(make)
-            print(f"{name:52} {a / 1e6:9.3f} MB {b / 1e6:9.3f} MB  {a / b:.2f}")
+            a, b = (side(make, options.foreach or None, options.compiled) for side in (ours, theirs))
+            print(f"{name:52} {a / 1e6:9.3f} MB {b / 1e6:9.3f} MB  {a / b:.3f}")
 
 
 if __name__ == "__main__":

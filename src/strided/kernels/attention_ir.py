@@ -140,7 +140,15 @@ def add_mask(kind: Kind, mask: str, attributes: str) -> Function:
                     f.store("float", element(k, f.add(lane, j * w)), f.at("float", "%turned", lane))
                 add(f.load(wide, "%turned", 64), k, j * w)
 
-    f.choose(f.compare("eq", "%rsm", 0), same, each)
+    def alike():  # a row looks at all keys alike
+        with f.loop(0, t.vectors * w) as lane:
+            f.store("float", element(0, lane), f.at("float", "%turned", lane))
+        values = [f.load(wide, f.at("float", "%turned", j * w), 64) for j in range(t.vectors)]
+        with f.loop(0, "%keys") as k:
+            for j, value in enumerate(values):
+                add(value, k, j * w)
+
+    f.choose(f.compare("eq", "%rsm", 0), same, lambda: f.choose(f.compare("eq", "%csm", 0), alike, each))
     return f
 
 

@@ -237,7 +237,7 @@ def _gradients(node, query, key, value, g, mask):
 
 
 def _gradient_plan(query, key, value, g, out, mask, is_causal):
-    """(descriptor, scratch bytes, the three gradients' specs)."""
+    """(descriptor, that of the sums of parts or None, scratch bytes, the three gradients' specs)."""
     batch = _batch_shape(query, key, value, mask)
     rows, keys = query.shape[-2], key.shape[-2]
     operands = [(s.dtype, s.layout.expand((*batch, *s.shape[-2:]))) for s in (query, key, value, g, out)]
@@ -246,16 +246,17 @@ def _gradient_plan(query, key, value, g, out, mask, is_causal):
     whole = all(tuple(s.shape[:-2]) == batch for s in (query, key, value))
     dtype = query.dtype if whole else query.dtype.compute
     specs = [Spec.of(_like(s, (*batch, *s.shape[-2:])), dtype, query.device) for s in (query, key, value)]
-    desc, scratch = fused.build_attention_grad([(dtype, s.layout) for s in specs], *operands, masked, causal=is_causal)
-    return desc, scratch, specs
+    return *fused.build_attention_grad([(dtype, s.layout) for s in specs], *operands, masked, causal=is_causal), specs
 
 
 def _fused_gradients(plan, operands, mask, statistics, scale):
-    desc, scratch, specs = plan
+    desc, sums, scratch, specs = plan
     results = [wrap(spec, mem, mem.data) for spec, mem in ((spec, new_storage(spec.nbytes)) for spec in specs)]
     room = new_storage(scratch)
     masked = () if mask is None else (mask.ptr,)
     launch(desc, *(r.ptr for r in results), *(x.ptr for x in operands), *masked, statistics.ptr, room.data, scale)
+    if sums is not None:
+        launch(sums, results[0].ptr, room.data, scale)
     return results
 
 
