@@ -169,7 +169,7 @@ def close(p, q) -> bool:
 
 def facts(t):
     """Not the version and the base of a fresh tensor: those tell how often memory was written that nobody had seen."""
-    return tuple(t.shape), t.dtype, t.stride(), t.requires_grad, t.is_leaf, t.grad_fn is None, t.storage_offset(), type(t).__name__, t.is_inference()
+    return tuple(t.shape), t.dtype, [stride for size, stride in zip(t.shape, t.stride()) if size != 1], t.requires_grad, t.is_leaf, t.grad_fn is None, t.storage_offset(), type(t).__name__, t.is_inference()
 
 
 def aliases(ts):
