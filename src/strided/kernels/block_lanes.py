@@ -30,6 +30,7 @@ UNIT = 256  # elements whose products with a byte and 16 bits fit 32 bits
 STRETCH = 1024  # elements of k whose bytes stand in scratch
 SLIGHT = {"bfloat16": 2.0**-9, "float16": 2.0**-12}  # of the sum of a stretch's magnitudes but the largest: what fixed point may lose, about what X's own rounding has lost
 BITS = 15
+SHORT = 4  # steps of a unit up to which its digits are added up one after the other
 
 
 def heights(m: int, d: Dots) -> tuple[int, ...]:
@@ -299,37 +300,65 @@ class Lanes(Dotting):
                     for side, found in enumerate(self.look_up(f, self.raw(f, rows, row, v))):
                         f.store(f"<{w} x i8>", found, f.at("i8", here, r * decoded + (v * self.sides + side) * w), w)
 
-        def multiply(x, here):
-            """One step: `here` is the place of the first row's bytes."""
-            some = [f.load(f"<{w} x i8>", f.at("i8", x, digit * w), w) for digit in range(self.digits)]
-            for r in range(ROWS):
-                few = f.load(f"<{step // 4} x i32>", f.at("i8", here, r * decoded), 4)
-                every = f.op(f"shufflevector <{step // 4} x i32> {few}, <{step // 4} x i32> poison, {i32} <" + ", ".join(f"i32 {i % (step // 4)}" for i in range(lanes)) + ">")
-                every = f.op(f"bitcast {i32} {every} to <{w} x i8>")
-                for digit in range(self.digits):
-                    f.store(i32, self.dot(f, f.load(i32, cells[r][digit], 64), every, some[digit]), cells[r][digit], 64)
+        def repeated(r, here):
+            """The bytes of a step of row r, for every row of X; `here` is the place of the first row's."""
+            few = f.load(f"<{step // 4} x i32>", f.at("i8", here, r * decoded), 4)
+            every = f.op(f"shufflevector <{step // 4} x i32> {few}, <{step // 4} x i32> poison, {i32} <" + ", ".join(f"i32 {i % (step // 4)}" for i in range(lanes)) + ">")
+            return f.op(f"bitcast {i32} {every} to <{w} x i8>")
 
-        def unit(u, here, inside):
-            """Unit u of the row; its bytes begin `inside` a round's vector."""
+        def add(r, digit, bytes_of_w, x):
+            f.store(i32, self.dot(f, f.load(i32, cells[r][digit], 64), bytes_of_w, x), cells[r][digit], 64)
+
+        def digits_at(x):
+            return [f.load(f"<{w} x i8>", f.at("i8", x, digit * w), w) for digit in range(self.digits)]
+
+        def long(u, x, here, inside):
+            """Sums of both digits side by side."""
             start = f.load(i32, f.at("i32", offsets, f.mul(u, lanes)), 4)
             for row in cells:
                 for digit, cell in enumerate(row):
                     f.store(i32, "zeroinitializer" if digit or not self.offset else start, cell, 64)
-            x = f.at("i8", digits, f.mul(u, self.steps(rows) * self.digits * w))
-            chunks = min(bytes_, w) // step
             together = min(chunks, 4)
             for v in range(max(1, bytes_ // w)):
-                first = (v * self.sides) * w + inside
                 with f.loop(0, chunks, together) as c:
                     for chunk in range(together):
                         at = f.add(c, chunk)
                         for side in range(self.sides):
-                            step_x = f.mul(f.add(f.mul(f.add(at, v * chunks), self.sides), side), self.digits * w)
-                            multiply(f.at("i8", x, step_x), f.at("i8", here, f.add(f.mul(at, step), first + side * w)))
+                            some = digits_at(f.at("i8", x, f.mul(f.add(f.mul(f.add(at, v * chunks), self.sides), side), self.digits * w)))
+                            bytes_of_w = f.at("i8", here, f.add(f.mul(at, step), (v * self.sides + side) * w + inside))
+                            for r in range(ROWS):
+                                row = repeated(r, bytes_of_w)
+                                for digit in range(self.digits):
+                                    add(r, digit, row, some[digit])
+            return [self.joined(f, *(f.load(i32, cell, 64) for cell in row)) for row in cells]
+
+        def short(u, x, here, inside):
+            """Row by row, which leaves registers to the sums of the stretch."""
+            start = f.load(i32, f.at("i32", offsets, f.mul(u, lanes)), 4)
+            places = [(chunk, side) for chunk in range(chunks) for side in range(self.sides)]
+            some = [digits_at(f.at("i8", x, number * self.digits * w)) for number in range(len(places))]
+            found = []
+            for r in range(ROWS):
+                rows_ = [repeated(r, f.at("i8", here, side * w + inside + chunk * step)) for chunk, side in places]
+                total = "zeroinitializer"
+                for row, x_digits in zip(rows_, some):
+                    total = self.dot(f, total, row, x_digits[1])
+                total = self.joined(f, start, total) if self.offset else f.op(f"shl {i32} {total}, {f.constant('i32', 8, lanes)}")
+                for row, x_digits in zip(rows_, some):
+                    total = self.dot(f, total, row, x_digits[0])
+                found.append(total)
+            return found
+
+        chunks = min(bytes_, w) // step
+
+        def unit(u, here, inside):
+            """Unit u of the row; its bytes begin `inside` a round's vector."""
+            x = f.at("i8", digits, f.mul(u, self.steps(rows) * self.digits * w))
+            found = (short if self.steps(rows) <= SHORT else long)(u, x, here, inside)
             of_x = f.load(wide, f.at("float", lane_sums, f.mul(u, lanes)), 4) if self.added else None
             group = f.mul(u, bytes_ // self.piece) if bytes_ >= self.piece else f.div(f.mul(u, bytes_), self.piece)
             for r, total in enumerate(totals):
-                number = f.op(f"sitofp {i32} {self.joined(f, *(f.load(i32, cell, 64) for cell in cells[r]))} to {wide}")
+                number = f.op(f"sitofp {i32} {found[r]} to {wide}")
                 sum_ = f.fma("float", lanes, number, self.spread_lanes(f, rows, f.at("float", factor_of(r), group)), f.load(wide, total, 64), True)
                 if of_x is not None:
                     sum_ = f.fma("float", lanes, of_x, self.spread_lanes(f, rows, f.at("float", addend_of(r), group)), sum_, True)
