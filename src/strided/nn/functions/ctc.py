@@ -6,7 +6,11 @@ from typing import Any
 
 from ... import ops
 from ...autograd import backward, no_grad, record, tracking
+from ...dispatch import PlanCache, launch
 from ...dtypes import bool_, int64
+from ...kernels import alignments
+from ...kernels.native import new_storage
+from ...ops.folding import plain
 from . import counts
 from .entry import entry
 from .padding import pad
@@ -26,8 +30,11 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         raise RuntimeError(f"input_lengths must be of size batch_size, got {len(steps)} and {len(lengths)} lengths for a batch of {x.size(1)}")
     if max(steps, default=0) > x.size(0):
         raise RuntimeError(f"Expected input_lengths to have value at most {x.size(0)}, but got value {max(steps)}")
-    states, follows = _alignment(targets, lengths, blank, x.size(1))  # [N, 2S + 1]: blank, t1, blank, t2, …, blank; where a blank may be left out
-    loss = _losses(x, states, follows, steps, lengths, zero_infinity)  # [N]
+    if x.dtype.name in alignments.DTYPES and not x.is_meta and x.numel() and min(steps) >= 0:
+        loss = _by_kernel(x, targets, steps, lengths, blank, zero_infinity)  # [N]
+    else:
+        states, follows = _alignment(targets, lengths, blank, x.size(1))  # [N, 2S + 1]: blank, t1, blank, t2, …, blank; where a blank may be left out
+        loss = _losses(x, states, follows, steps, lengths, zero_infinity)
     if zero_infinity:
         loss = ops.where(loss == math.inf, ops.zeros_like(loss), loss)
     if reduction == "mean":
@@ -54,7 +61,75 @@ def _alignment(targets, lengths, blank, batch):
     return ops.tensor(states, dtype=int64).reshape(batch, -1), ops.tensor(follows, dtype=bool_).reshape(batch, -1)
 
 
-# ---- the two recursions -----------------------------------------------------------------------
+# ---- by a kernel ----------------------------------------------------------------------------------
+
+_plans = PlanCache()
+
+
+def _by_kernel(x, targets, steps, lengths, blank, zero_infinity):
+    """[T, N, C] → [N]."""
+    targets = targets.detach().long().contiguous()
+    if targets.dim() == 2:
+        starts = [n * targets.size(1) for n in range(len(lengths))]
+    else:
+        starts = [sum(lengths[:n]) for n in range(len(lengths))]
+    _check_targets(x, targets, starts, lengths, blank)
+    places = [ops.tensor(values, dtype=int64) for values in (starts, steps, lengths)]
+    given = plain(x).contiguous()
+    longest = max(lengths)
+    loss, alphas = ops.empty(x.size(1), dtype=x.dtype), ops.empty(x.size(0), x.size(1), 2 * longest + 1, dtype=x.dtype)
+    _launch("loss", given, longest, blank, False, (loss, alphas, given, targets, *places))
+    if tracking(x):
+        record(CtcLossKernelBackward0, (x,), loss, (x, alphas, loss), given=(targets, *places), longest=longest, blank=blank, zero_infinity=zero_infinity)
+    return loss
+
+
+def _check_targets(x, targets, starts, lengths, blank):
+    classes = x.size(2)
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    if min(lengths) < 0:
+        raise RuntimeError(f"Expected target_lengths to have value at least 0, but got value {min(lengths)} (while checking arguments for ctc_loss_cpu)")
+    if targets.numel() and (targets.numel() < max(s + n for s, n in zip(starts, lengths)) or not 0 <= int(targets.min()) <= int(targets.max()) < classes):
+        flat = targets.flatten().tolist()
+        for start, length in zip(starts, lengths):
+            if start + length > len(flat) or targets.dim() == 2 and length > targets.size(1):
+                raise _too_short(targets, length)
+            if any(not 0 <= c < classes for c in flat[start : start + length]):
+                raise IndexError(f"ctc_loss: a target is out of range: classes are 0 to {classes - 1}")
+    elif targets.dim() == 2 and max(lengths) > targets.size(1) or not targets.numel() and max(lengths):
+        raise _too_short(targets, max(lengths))
+
+
+def _too_short(targets, length):
+    return RuntimeError(
+        f"Expected tensor to have size at least {length} at dimension 1, but got size {list(targets.shape)} for argument #2 'targets' (while checking arguments for ctc_loss_cpu)"
+    )
+
+
+def _launch(kind, x, longest, blank, flag, operands):
+    key = kind, x.spec, longest, blank, flag
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans.put(key, alignments.build(kind, x.dtype, *x.shape, longest, blank, flag))
+    descriptor, scratch = plan
+    room = new_storage(scratch)
+    launch(descriptor, *[t.ptr for t in operands], room.data)
+
+
+@backward("CtcLoss", saved_names=("log_probs", "result1", "result0"))
+def CtcLossKernelBackward0(node, g):
+    """exp(x) − the probability that an alignment is in a state of a class, for each step and class."""
+    x, alphas, loss = node.saved
+    if tracking(g, x):
+        raise NotImplementedError("the derivative for '_ctc_loss_backward' is not implemented.\n  Leave create_graph=False.")
+    given = plain(x).contiguous()
+    out = ops.empty(x.shape, dtype=x.dtype)
+    _launch("gradient", given, node.longest, node.blank, bool(node.zero_infinity), (out, plain(g).contiguous(), loss, alphas, given, *node.given))
+    return (out,)
+
+
+# ---- the two recursions, for what the kernel does not take --------------------------------------
 
 
 def _losses(x, states, follows, steps, lengths, zero_infinity):
