@@ -14,6 +14,7 @@ from ..layout import Layout
 from ..tensor import Spec, Tensor, empty_of
 from .folding import plain
 from .matmul import matmul
+from .onlooking import seen_as
 from .table import TABLE, operator
 
 _plans = PlanCache()
@@ -81,6 +82,17 @@ def _flops(gates: int, extra: int):
     return count
 
 
+def _back_flops(gates: int, extra: int, weight: int):
+    """Of a node whose input number `weight` is the weight: each step's product with it, the weight's gradient, and `extra` an element for the cell."""
+
+    def count(node, *grads) -> int:
+        steps, rows, width = node.saved[0].shape
+        hidden = width // gates
+        return steps * rows * (2 * hidden * width * (1 + node.needs[weight]) + extra * hidden)
+
+    return count
+
+
 @operator("lstm_layer", function=False, method=False, flops=_flops(4, 17))  # three sigmoids of 3, two tanh, four products and a sum, …
 def lstm_layer(x_gates, h0, c0, weight, reverse=False):
     """([L, N, H] of outputs, h, c [N, H]) from the input's share of the gates [L, N, 4H] (input, forget, cell, output; all biases in), states [N, H], weight [4H, H].
@@ -97,6 +109,7 @@ def lstm_layer(x_gates, h0, c0, weight, reverse=False):
 
 
 @backward("LstmLayer", skips_undefined=True)
+@seen_as("lstm_layer_backward", _back_flops(4, 24, 3))  # each gate: its product and the slope of its curve; the cell: two products and a sum
 def LstmLayerBackward0(node, d_out, d_h, d_c):
     x_gates, h0, c0, weight, out = node.saved
     if tracking(x_gates, h0, c0, weight, *(g for g in (d_out, d_h, d_c) if g is not None)):
@@ -120,6 +133,7 @@ def gru_layer(x_gates, h0, weight, bias, reverse=False):
 
 
 @backward("GruLayer", skips_undefined=True)
+@seen_as("gru_layer_backward", _back_flops(3, 17, 2))
 def GruLayerBackward0(node, d_out, d_h):
     x_gates, h0, weight, bias, out = node.saved
     if tracking(x_gates, h0, weight, bias, *(g for g in (d_out, d_h) if g is not None)):
@@ -140,6 +154,7 @@ def rnn_layer(x_gates, h0, weight, nonlinearity="tanh", reverse=False):
 
 
 @backward("RnnLayer", skips_undefined=True)
+@seen_as("rnn_layer_backward", _back_flops(1, 4, 2))
 def RnnLayerBackward0(node, d_out, d_h):
     x_gates, h0, weight, out = node.saved
     if tracking(x_gates, h0, weight, *(g for g in (d_out, d_h) if g is not None)):
