@@ -27,7 +27,7 @@ _ENTRY_POINTS = (
     "strided_py_read_flag", "strided_py_set_capture", "strided_py_replay",
     "strided_set_objects", "strided_set_types", "strided_modes_dealloc", "strided_state_get", "strided_state_set",
     *(f"strided_{kind}_{what}" for kind in ("tensor", "node") for what in ("new", "traverse", "clear", "dealloc")),
-    *(f"strided_py_{name}" for name in ("new", "tensor", "launch_tensor", "next_sequence", "tracking", "record", "window", "scan", "hang")),
+    *(f"strided_py_{name}" for name in ("new", "tensor", "launch_tensor", "next_sequence", "tracking", "record", "window", "hang", "scan", "look", "see", "begin_trail")),
     *(f"strided_py_set_{name}" for name in ("tensor_type", "record", "window", "anomaly")),
 )
 _address = dict(zip(_ENTRY_POINTS, jit.compile_module(("runtime", jit.host().arch), lambda: runtime_ir(jit.host().arch), _ENTRY_POINTS)))
@@ -37,9 +37,9 @@ jit.make_immortal()
 _python = ctypes.pythonapi
 
 
-def _builtin(name: str, symbol: str, keywords: bool = False) -> Any:
+def _builtin(name: str, symbol: str, keywords: bool = False, self: Any = None) -> Any:
     """A built-in function over the jitted function `symbol`: PyObject *f(PyObject *self, PyObject *const *args, Py_ssize_t n), and with `keywords` the
-    tuple of their names (or null)."""
+    tuple of their names (or null). self: what it is given as `self`."""
 
     class MethodDef(ctypes.Structure):
         _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
@@ -48,8 +48,8 @@ def _builtin(name: str, symbol: str, keywords: bool = False) -> Any:
     definition = MethodDef(name.encode(), _address[symbol], METH_FASTCALL | (METH_KEYWORDS if keywords else 0), None)
     _keep.append(definition)
     make = _python.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    return make(ctypes.addressof(definition), None, None)
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(definition), self, None)
 
 
 _keep: list[object] = []

@@ -90,6 +90,14 @@ record = _builtin("record", "strided_py_record", keywords=True)
 window = _builtin("window", "strided_py_window", keywords=True)
 hang = _builtin("hang", "strided_py_hang")
 scan = _builtin("scan", "strided_py_scan")
+begin_trail = _builtin("begin_trail", "strided_py_begin_trail")
+
+
+def watcher(kind: str, *given: Any) -> Any:
+    """The functions "see" and "look" of `runtime_watch`, over what they need."""
+    return _builtin(kind, f"strided_py_{kind}", self=given)
+
+
 set_tensor_type = _builtin("set_tensor_type", "strided_py_set_tensor_type")
 set_record = _builtin("set_record", "strided_py_set_record")
 set_window = _builtin("set_window", "strided_py_set_window")

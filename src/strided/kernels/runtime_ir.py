@@ -15,6 +15,7 @@ from .runtime_memory import ALLOCATOR
 from .runtime_objects import objects_ir
 from .runtime_pool import pool_ir
 from .runtime_record import record_ir
+from .runtime_watch import watch_ir
 
 MAX_SLOTS = 64
 
@@ -455,4 +456,4 @@ def runtime_ir(arch: str) -> str:
         "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
         "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
     }.get(arch, ("call i32 @sched_yield()", ""))
-    return _texts() + _GLOBALS + ALLOCATOR + LAUNCHER + CAPTURE + declaration + pool_ir(pause) + _BUILTINS + _half_to_double() + _scalar_reader() + objects_ir() + record_ir()
+    return _texts() + _GLOBALS + ALLOCATOR + LAUNCHER + CAPTURE + declaration + pool_ir(pause) + _BUILTINS + _half_to_double() + _scalar_reader() + objects_ir() + record_ir() + watch_ir()

@@ -450,46 +450,5 @@ def _small() -> str:
     return "\n".join(f.text() for f in (new, tensor, number, launch, *setters, anomaly))
 
 
-def _scan() -> str:
-    """scan(kinds, value): what the kernels of `kinds` ({spec: (descriptor, elements), or None where there is nothing to look for}) answer for a tensor or for the tensors
-    of a tuple, together; -1 where a spec is not among them. The kernels are kernels/finite.py's."""
-    one = Function("internal i64 @scan_one(ptr %kinds, ptr %t)")
-    nothing = one.value(f"xor i1 {one.call('is_tensor', '%t', type='i1')}, true")
-    with one.when(nothing):
-        one.give("i64 0")
-    spec = one.load("%t", T["spec"])
-    with one.when(one.equal(spec, "null")):
-        one.give("i64 0")
-    facts = one.call("PyDict_GetItemWithError", "%kinds", spec)
-    with one.when(one.equal(facts, "null")):
-        one.run("PyErr_Clear")
-        one.give("i64 -1")
-    with one.when(one.equal(facts, one.load("@g_none"))):
-        one.give("i64 0")
-    slots, answer = one.value("alloca [3 x i64]"), one.variable()
-    desc = one.call("PyBytes_AsString", one.call("PyTuple_GetItem", facts, "i64 0"))
-    one.store("i64 " + one.call("PyLong_AsLongLong", one.load("%t", T["ptr"]), type="i64"), slots)
-    one.store("i64 " + one.call("PyLong_AsLongLong", one.call("PyTuple_GetItem", facts, "i64 1"), type="i64"), slots, 8)
-    one.store(answer, slots, 16)
-    one.do(f"call void {one.load(desc)}(ptr {desc}, ptr {slots}, i64 0, i64 1)")
-    one.give("i64 " + one.load(answer, type="i64"))
-
-    f = Function("ptr @strided_py_scan(ptr %self, ptr %args, i64 %n)")
-    with f.when(f.other("%n", "2", "i64")):
-        f.give(f.call("arg_error", "i64 2"))
-    kinds, value = f.load("%args"), f.load("%args", 8)
-    found = f.variable()
-    is_tuple = f.equal(f.load(value, 8), f.load("@g_tuple_type"))
-    with f.when(is_tuple):
-        count = f.call("PyTuple_Size", value, type="i64")
-        with f.each(count) as i:
-            held = f.call("scan_one", kinds, f.call("PyTuple_GetItem", value, f"i64 {i}"), type="i64")
-            f.store("i64 " + f.value(f"or i64 {f.load(found, type='i64')}, {held}"), found)
-    with f.when(f.value(f"xor i1 {is_tuple}, true")):
-        f.store("i64 " + f.call("scan_one", kinds, value, type="i64"), found)
-    f.give(f.call("PyLong_FromLongLong", "i64 " + f.load(found, type="i64")))
-    return one.text() + f.text()
-
-
 def record_ir() -> str:
-    return _scan() + _edge() + _tracking() + _attributes() + _node() + _saved() + _record() + _hang() + _window() + _small()
+    return _edge() + _tracking() + _attributes() + _node() + _saved() + _record() + _hang() + _window() + _small()

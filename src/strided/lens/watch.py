@@ -17,7 +17,7 @@ from ..autograd import engine, no_grad
 from ..block_tensor import BlockTensor
 from ..kernels.finite import INFINITE, NAN, Runs, descriptor_of, specials
 from ..kernels.native import read_scalar
-from ..kernels.native_objects import scan
+from ..kernels.native_objects import begin_trail, scan, watcher
 from ..layout import broadcast_shapes
 from ..nn.module import Module
 from ..optim.optimizer import GLOBAL_STEP_POST, GLOBAL_STEP_PRE
@@ -29,7 +29,8 @@ _OPTIMISERS = 32  # a run that makes one for each of many tasks is not searched 
 _EVERY, _OFTEN, _SELDOM = 4, 64, 32  # calls of an activation between looks at it: at first, until so many calls, then
 _MARKS, _MARKED_BYTES = 64, 64 << 20  # storages with infinities or NaN that are remembered
 _TRAILS = 1 << 14  # calls whose lines are remembered
-_DENSE_STEPS, _SPARSEST = 20, 32  # gradient norms are taken at each of the first steps, then ever more seldom, at last every so many
+_UNKNOWN = object()
+_DENSE_STEPS, _SPARSEST = 20, 64  # gradient norms are taken at each of the first steps, then ever more seldom, at last every so many
 
 
 class Place(NamedTuple):
@@ -73,12 +74,14 @@ class Watch:
         self.counters: dict[tuple, list] = {}  # the same entries, by (id of code, place in it, spec)
         self.broadcasts: dict[Place, tuple] = {}
         self.optimisers: list[Any] = []  # weakly would lose those made in functions that returned: kept
+        self.known: set[int] = set()  # their ids
         self.received: set[int] = set()  # ids of parameters that had a gradient at some step
         self.names: dict[int, str] = {}
         self.uncleared: Place | None = None
         self.pending: dict[int, Place | None] = {}  # optimisers that stepped: where a backward pass then began before their gradients were cleared, if one did
         self.thread = get_ident()
-        self.trail, self.trails = 0, {}  # what was called since the step began; for each such, the user's (code, place in it), or () for none
+        self.trails: dict[int, tuple] = {}  # for what was called since the step began, as a number: the user's (code, place in it), or () for none
+        self.roles: dict[Any, Any] = {}  # by entry: None (never looked at), 0 (for its result alone), "relu" (each call), True (calls with two operands of different kinds)
         self.complete: dict[int, int] = {}  # how many parameters a group, by its id, had when each of them had received a gradient
         self.flagged = False  # infinities or NaN were seen in a backward pass
         self.runs: dict[int, tuple[list, Runs]] = {}  # of the gradients of each group's parameters, by the group's id
@@ -87,51 +90,50 @@ class Watch:
     # ---- listening ----
 
     def __enter__(self):
-        self.watching = dispatch.watch(self._see)
+        begin_trail()
+        given = _kinds, self.marks, self._see, self.roles, self.trails, self._learn, sys._getframe, 2, "f_lasti"
+        self.watching = dispatch.watch(watcher("see", *given))
+        self.looking = watcher("look", _kinds, self.marks, self._after_node)
         self.watching.__enter__()
         self.handles = [(GLOBAL_STEP_PRE, "watch"), (GLOBAL_STEP_POST, "watch")]
         GLOBAL_STEP_PRE["watch"], GLOBAL_STEP_POST["watch"] = self._before_step, self._after_step
         engine.BEFORE.append(self._before_backward)
-        engine.LOOKS.append(self._after_node)
+        engine.LOOKS.append(self.looking)
         return self
 
     def __exit__(self, *exc):
         self._resume()
         engine.BEFORE.remove(self._before_backward)
-        engine.LOOKS.remove(self._after_node)
+        engine.LOOKS.remove(self.looking)
         for table, key in self.handles:
             del table[key]
         self.watching.__exit__(*exc)
 
     def _see(self, entry, args, result) -> None:
-        if entry.view or get_ident() != self.thread:
+        """What is worth a look in an operator's result, or may be; most calls end before this in native code (kernels/runtime_watch.py)."""
+        role = self.roles.get(entry, _UNKNOWN)
+        if role is _UNKNOWN:
+            pairs = entry.pointwise or entry.name.endswith("loss")
+            role = self.roles[entry] = None if entry.view else "relu" if entry.name in _RELUS else True if pairs else 0
+        if role is None:
             return
-        several = type(result) is tuple or type(result) is list
-        found = _specials_in(result)
-        if found or self.marks:
-            for t in result if several else (result,):
+        if scan(_kinds, result) or self.marks or type(result) is list:
+            for t in result if type(result) is tuple or type(result) is list else (result,):
                 if type(t) is Tensor and t.spec.dtype.is_floating_point:
                     self._check(entry, args, t)
-        if type(result) is not Tensor or result._node is None or dispatch.CONTEXT.phase == "backward":
-            return
-        # (code, place in it) of the user's line. The way from an operator inside a module up to that line is long, and the same at each step: it is remembered
-        # by what was called since the step began and by the place of this call in the module.
-        frame = sys._getframe(3)  # who called the operator's public form, which is behind hooked_call
-        code = frame.f_code
-        made_at: tuple | None = code, frame.f_lasti
-        self.trail = key = hash((self.trail, entry, id(code), frame.f_lasti))
-        if (_ours.get(id(code)) or _judged(code))[0]:
-            made_at = self.trails.get(key)
-            if made_at is None:
-                if len(self.trails) >= _TRAILS:
-                    self.trails.clear()
-                made_at = self.trails[key] = _outwards(frame) or ()
-        result._node.made_at = made_at
-        if entry.name in _RELUS:
-            self._activation(result)
-        elif len(args) >= 2 and (entry.pointwise or entry.name.endswith("loss")) and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
-            if args[0].ndim != args[1].ndim:
+        if role == "relu":
+            if type(result) is Tensor and result._node is not None:
+                self._activation(result)
+        elif role is True and len(args) >= 2 and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
+            if args[0].ndim != args[1].ndim and result._tracked:
                 self._broadcast(entry, args[0], args[1])
+
+    def _learn(self, key: int, frame: FrameType) -> tuple:
+        """(code, place in it) of the user's line behind an operator that was called in `frame`."""
+        if len(self.trails) >= _TRAILS:
+            self.trails.clear()
+        found = self.trails[key] = _outwards(frame) or ()
+        return found
 
     # ---- infinities and NaN ----
 
@@ -157,7 +159,7 @@ class Watch:
 
     def _after_node(self, node, grads, results) -> None:
         """A node of a backward pass gave `results`. (Its operators are not looked at one by one: that would cost more than they do.)"""
-        if not (_specials_in(results) or self.marks) or get_ident() != self.thread:
+        if get_ident() != self.thread:
             return
         for t in results:
             if type(t) is not Tensor:
@@ -218,10 +220,11 @@ class Watch:
                             del self.pending[id(optimiser)]
         self._resume()
         self.backwards += 1
-        self.trail = 0
+        begin_trail()
         for t in tensors:
-            if isinstance(t, Tensor) and t.numel() == 1 and not t.is_meta and t.dtype.is_floating_point:
-                value = float(read_scalar(t.spec.dtype.code, t.ptr)) if t.spec.dtype.code >= 0 else _value(t)
+            spec = t.spec if isinstance(t, Tensor) else None
+            if spec is not None and spec.numel == 1 and spec.dtype.is_floating_point and not spec.is_meta:
+                value = float(read_scalar(spec.dtype.code, t.ptr)) if spec.dtype.code >= 0 else _value(t)
                 self.losses.append((self.backwards, value))
                 if not math.isfinite(value) and self.bad_loss is None:
                     self.bad_loss = self.backwards, value
@@ -235,12 +238,14 @@ class Watch:
     def _before_step(self, optimiser, args, kwargs) -> None:
         if get_ident() != self.thread:
             return
-        self._resume()
-        if len(self.optimisers) < _OPTIMISERS and not any(optimiser is known for known in self.optimisers):
+        if self.paused:
+            self._resume()
+        if id(optimiser) not in self.known and len(self.optimisers) < _OPTIMISERS:
             self.optimisers.append(optimiser)
+            self.known.add(id(optimiser))
             self.name_parameters()
         self.steps += 1
-        place = self.pending.pop(id(optimiser), None)
+        place = self.pending.pop(id(optimiser), None) if self.pending else None
         if self.uncleared is None and self.steps <= _DENSE_STEPS:  # another optimiser's loss may pass through these parameters before theirs are cleared, as in a GAN
             self.uncleared = place
         look = _looked_at(self.steps)
@@ -300,7 +305,8 @@ class Watch:
 
     def _after_step(self, optimiser, args, kwargs) -> None:
         self._resume()
-        self.pending[id(optimiser)] = None
+        if self.steps <= _DENSE_STEPS:
+            self.pending[id(optimiser)] = None
         self.marks.clear()  # of activations: holding them holds their memory
         if self.bad_parameter is None and self.bad_gradient is None and _looked_at(self.steps):
             for group in optimiser.param_groups:
@@ -362,19 +368,15 @@ class Watch:
         held[2] += 1
 
 
-def _specials_in(value) -> int:
-    """INFINITE | NAN as the elements of a tensor, or of the tensors of a tuple or list, hold them; what lies between a window's elements counts, too."""
-    if type(value) is list:
-        value = tuple(value)
-    found = scan(_kinds, value)
+def _specials_in(t: Tensor) -> int:
+    """INFINITE | NAN as the elements of a tensor hold them; what lies between a window's elements counts, too."""
+    found = scan(_kinds, t)
     if found >= 0:
         return found
-    for t in value if type(value) is tuple else (value,):
-        if isinstance(t, Tensor) and not isinstance(t, BlockTensor):
-            spec = t.spec
-            descriptor = None if not spec.is_plain or not spec.dtype.is_floating_point else descriptor_of(spec.dtype.name)
-            _kinds.put(spec, None if descriptor is None else (descriptor, spec.layout.span))
-    return scan(_kinds, value)
+    spec = t.spec
+    descriptor = None if not spec.is_plain or not spec.dtype.is_floating_point else descriptor_of(spec.dtype.name)
+    _kinds.put(spec, None if descriptor is None else (descriptor, spec.layout.span))
+    return scan(_kinds, t)
 
 
 _kinds = dispatch.PlanCache()
