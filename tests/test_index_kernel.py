@@ -65,6 +65,18 @@ def test_puts(rng, error, op, shape, dim):
     assert not error.any()
 
 
+@pytest.mark.parametrize("op", index.PUTS)
+def test_puts_of_one_element_into_rows(rng, error, op):
+    target, source, at = rng.standard_normal((30, 100), np.float32), rng.standard_normal((20, 1), np.float32), rng.permutation(30)[:20].copy()
+    expected = target.copy()
+    if op == "set":
+        expected[at] = source
+    else:
+        {"add": np.add, "mul": np.multiply, "amin": np.minimum, "amax": np.maximum}[op].at(expected, at, np.broadcast_to(source, (20, 100)))
+    run(index.build_indexed(op, F32, (20, 100), (0, 1), (1, 0), [(8, (1, 0), 30, 100)], wrap=False), target, source, at, error)
+    assert (target == expected).all() and not error.any()
+
+
 def test_out_of_range_writes_nothing(error):
     target, source, at = np.zeros(4, np.float32), np.ones(3, np.float32), np.array([0, 4, -1])
     run(index.build_indexed("set", F32, (3,), (0,), (1,), [(8, (1,), 4, 1)], wrap=False), target, source, at, error)

@@ -57,7 +57,8 @@ def build_indexed(op: str, dtype, shape, target, source, indices, *, wrap=True, 
     if not shape:
         shape, walks = [1], [[0] for _ in walks]
     inner = shape[-1]
-    run = walks[0][-1] == walks[1][-1] == size and not any(w[-1] for w in walks[2:]) and inner * size >= ROW_BYTES
+    run = walks[0][-1] == size and walks[1][-1] in ((size, 0) if put else (size,)) and not any(w[-1] for w in walks[2:]) and inner * size >= ROW_BYTES
+    once = run and not walks[1][-1]  # one element for the whole run: an expanded gradient
     rows = 1
     for n in shape[:-1]:
         rows *= n
@@ -70,8 +71,8 @@ def build_indexed(op: str, dtype, shape, target, source, indices, *, wrap=True, 
     kind = dtype.name if op in PUTS[1:] else _integer(size)
     widths = tuple(_integer(width) for width, *_ in indices)
     stream = run and op == "get" and work * size >= STREAM and inner * size >= LONG
-    key = ("indexed", op, kind, widths, run, stream)
-    address = jit.compile_kernel(key, lambda: _indexed(op, kind, size, widths, run, stream))
+    key = ("indexed", op, kind, widths, run, once, stream)
+    address = jit.compile_kernel(key, lambda: _indexed(op, kind, size, widths, run, once, stream))
     words = [len(shape) - 1, rows, granule, inner, int(split_inner)] + [w[-1] for w in walks]
     for _, _, extent, stride in indices:
         words += [extent, stride * size, -extent if wrap else 0]
@@ -91,7 +92,7 @@ def _free_dimension_first(shape, walks):
             row.insert(0, row.pop(d))
 
 
-def _indexed(op, kind, size, widths, run, stream) -> str:
+def _indexed(op, kind, size, widths, run, once, stream) -> str:
     b = Body()
     lowering = Lowering(b)
     k = len(widths)
@@ -109,7 +110,7 @@ def _indexed(op, kind, size, widths, run, stream) -> str:
         bases = [b.at(pointer, offset) for pointer, offset in zip(pointers, offsets)]
         if run:
             number = b.add(b.slot(0, "i64"), offsets[0]) if stream else ""
-            _checked(b, widths, bases[2:], extents, error, lambda at: _run(lowering, op, kind, size, bases, at, low, high, number))
+            _checked(b, widths, bases[2:], extents, error, lambda at: _run(lowering, op, kind, size, bases, at, low, high, once, number))
         else:
             with b.loop(low, high) as i:
                 places = [b.at(base, b.mul(i, step)) for base, step in zip(bases, steps)]
@@ -143,26 +144,32 @@ def _checked(b, widths, places, extents, error, action):
     b.either(good, lambda: action(offset), report)
 
 
-def _run(lowering, op, kind, size, bases, at, low, high, number=""):
-    """A contiguous run, elements low…high of it; past the caches where the target's address is given as a number."""
+def _run(lowering, op, kind, size, bases, at, low, high, once, number=""):
+    """A contiguous run, elements low…high of it; past the caches where the target's address is given as a number. once: the source is one element."""
     b = lowering.body
     start = b.mul(low, size)
     if op == "get":
         to, source = b.at(bases[0], start), b.at(b.at(bases[1], at), start)
     else:
-        to, source = b.at(b.at(bases[0], at), start), b.at(bases[1], start)
+        to, source = b.at(b.at(bases[0], at), start), bases[1] if once else b.at(bases[1], start)
     if number:
         b.run_past(to, b.add(number, start), source, b.mul(b.sub(high, low), size), lambda at: b.at(source, b.add(at, 2 * CHUNK)))
         return
-    if op in ("get", "set"):
+    if op in ("get", "set") and not once:
         b.declare("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
         b.do(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {b.mul(b.sub(high, low), size)}, i1 false)")
         return
+    if op == "set":
+        value = b.load(kind, source, _aligned(kind))
+        with b.loop(0, b.sub(high, low)) as i:
+            b.store(kind, value, b.at(to, b.mul(i, size)), _aligned(kind))
+        return
+    same = lowering.load(kind, source) if once else None
     access, mark = b.parallel()
     with b.loop(0, b.sub(high, low), extra=mark) as i:
         step = b.mul(i, size)
         place = b.at(to, step)
-        old, new = lowering.load(kind, place, access), lowering.load(kind, b.at(source, step), access)
+        old, new = lowering.load(kind, place, access), same or lowering.load(kind, b.at(source, step), access)
         lowering.store(kind, _combine(lowering, op, old, new), place, access)
 
 

@@ -31,7 +31,7 @@ LONG = 50_000         # nanoseconds from which a kernel gives up the GIL
 ALIGN = 64            # elements; parts of the inner loop start at multiples of it
 TILE = (16, 64)       # rows, elements of a row: a line of the input that runs along the rows holds 16 float32
 STREAM = 16 << 20     # bytes of a fresh result from which it is written past the caches: nobody will find it there, and lines need not be read first
-FILLED = 32 << 20     # the same for one that is made of nothing: all there is then moves once, and what comes next may still find it in the outermost cache
+FILLED = 24 << 20     # the same for one that is made of nothing: all there is then moves once, and what comes next may still find it in the outermost cache
 WHOLE = 1 << 9        # elements of a row from which it does not matter that its ends are no whole lines
 WALKER = 10           # words of the walker before its table
 
