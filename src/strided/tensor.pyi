@@ -36,6 +36,18 @@ class Tensor:
     spec: Spec
     mem: Any
     ptr: _int
+    _tracked: _bool
+    _node: Any
+    _nr: _int
+    _grad: Any
+    _base: Any
+    _hooks: Any
+    _inference: _bool
+    _accumulator: Any
+    _seen: _int
+    _view_kind: _str | None
+    _retains: _bool
+    _post_hooks: Any
     @property
     def H(self) -> Tensor:
         r"""A matrix's conjugate transpose. [a, b] -> [b, a]"""
@@ -127,24 +139,13 @@ class Tensor:
     __torch_function__: Any
     def __truediv__(self, other: Any) -> Tensor: ...
     def __xor__(self, other: Any) -> Tensor: ...
-    _accumulator: Any
-    _base: Any
     @property
     def _cdata(self) -> Any:
         r"""A number that no other tensor has as long as this one lives."""
-    _grad: Any
-    _hooks: Any
-    _inference: Any
     def _is_view(self) -> _bool: ...
     @staticmethod
     def _make_subclass(cls: _type, data: Tensor, require_grad: _bool = False) -> Any:
         r"""`Tensor._make_subclass`: the same memory as an instance of `cls`, a leaf."""
-    _node: Any
-    _nr: Any
-    _post_hooks: Any
-    _retains: Any
-    _seen: Any
-    _tracked: Any
     @property
     def _version(self) -> _int:
         r"""How often the storage was written in place."""
@@ -152,7 +153,6 @@ class Tensor:
         r"""A last dimension of size 2 as complex numbers, in the same memory. [.., 2] -> [..]"""
     def _view_as_real(self) -> Any:
         r"""Real and imaginary parts in a last dimension of size 2, in the same memory. [..] -> [.., 2]. Raises RuntimeError for a real tensor."""
-    _view_kind: Any
     def abs(self) -> Tensor: ...
     def abs_(self) -> Tensor:
         r"""In-place form of `abs`."""
