@@ -233,6 +233,7 @@ class Side:
         elif plan["layout"] == "history":
             x = x * 1
         seen: list = []
+        failed = False
         given = [x, y, *self.net.parameters(), *self.net.buffers()]
         hooked = []
         if plan["hook"] and x.requires_grad:
@@ -269,9 +270,11 @@ class Side:
                 elif kind != "none":
                     total.backward()
         except Exception as error:
-            values = []
+            values, failed = [], True  # a backward pass may have come some way
             seen += [type(error).__name__, re.sub("is output [0-9]+ of [A-Za-z]+", "", str(error))]
-        seen += ["after", [(*facts(t)[3:6], t._version) for t in given], hooked, self.net.n, self.net.flag, len(self.net.kept), torch.get_rng_state().tolist()[:8], float(torch.rand(()))]
+        seen += ["after", [(*facts(t)[3:6], t._version) for t in given], [] if failed else hooked, self.net.n, self.net.flag, len(self.net.kept), torch.get_rng_state().tolist()[:8], float(torch.rand(()))]
+        if failed:
+            return seen, values + [t.detach().clone() for t in given]
         seen += [[None if t.grad is None else (facts(t.grad)[:6], facts(t.grad)[7:]) for t in given if t.is_leaf]]
         values += [t.detach().clone() for t in given] + [t.grad.clone() for t in given if t.is_leaf and t.grad is not None]
         return seen, values
