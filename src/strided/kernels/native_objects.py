@@ -1,4 +1,5 @@
-"""The native types behind tensors, nodes of the graph and a thread's modes, and the functions that make and record them; all compiled from `runtime_objects` and `runtime_record`.
+"""The native types behind tensors, nodes of the graph and a thread's modes, and the functions that make, record and watch them; compiled from `runtime_objects`,
+`runtime_record` and `runtime_watch`.
 
 A class of Python derives from `TensorBase` or `NodeBase` and adds methods; the fields are the base's, each an attribute at a fixed place.
 """
@@ -59,7 +60,7 @@ def _type(name: str, doc: str, size: int, flags: int, functions: dict[int, int |
 
 
 def _base(kind: str, name: str, doc: str, size: int, fields: dict[str, int], dictionary: int) -> Any:
-    functions = {slot: _address[f"strided_{kind}_{what}"] for slot, what in ((_NEW, "new"), (_TRAVERSE, "traverse"), (_CLEAR, "clear"), (_DEALLOC, "dealloc"))}
+    functions: dict[int, int | None] = {slot: _address[f"strided_{kind}_{what}"] for slot, what in ((_NEW, "new"), (_TRAVERSE, "traverse"), (_CLEAR, "clear"), (_DEALLOC, "dealloc"))}
     return _type(name, doc, size, _BASETYPE | _HAVE_GC, functions, fields, dictionary)
 
 
@@ -79,6 +80,8 @@ def _initialise() -> tuple[Any, Any, Any]:
     return tensor, node, state
 
 
+TensorBase: Any
+NodeBase: Any
 TensorBase, NodeBase, _State = _initialise()
 STATE = _State()
 new = _builtin("new", "strided_py_new")
