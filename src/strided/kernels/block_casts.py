@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from . import jit, native
 from .block_text import PARTS, BlockText, Kind
-from .gemm_ir import claims, memory
 from .gemm_text import SIZES, TYPES, Function, module, vector
-from .runtime_pool import TEAM
-from .scratch import require
 
 # Rows of `cols` elements in blocks of `block`; strides in bytes: of the rows of the plain tensor, then of rows and blocks of each part.
 WORDS = ["rows", "blocks", "block", "cols", "row"] + [f"{what}{p}" for p in range(PARTS) for what in ("row", "step")]
 # A product's words are those of W and behind them rows of X and bytes between them, bytes between rows of Y, padded length of a row, elements
-# of a stretch of k and how many blocks that is, padded length of a stretch, tiles of rows of W that are claimed together.
-PRODUCT_WORDS = [*WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad", "chunk"]
+# of a stretch of k and how many blocks that is, padded length of a stretch.
+PRODUCT_WORDS = [*WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad"]
 SLOTS = 7  # Y, X, three parts of W, its tensor scale, bias
 FIRST = 8
 GRAIN = 1 << 14  # elements a part should have at least
@@ -171,31 +168,6 @@ def dequantize_row(k: Kind, dtype: str = "float32", stream: bool = False) -> Fun
 def words_of(f: Function) -> dict[str, str]:
     """The words of a product's descriptor."""
     return {**cast_words(f), **{name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(PRODUCT_WORDS) if i >= len(WORDS)}}
-
-
-def claimed(f: Function, items, size, prepare, work) -> None:
-    """Parts claim `items` of work from each other as they come: who is held up leaves the rest to the others.
-
-    prepare(base): once a part, with its scratch of `size` bytes; work(base, item): each item that nobody else has.
-    """
-    counter, kept = f.variable("ptr", f.variable("i64", 0)), f.variable("ptr", "null")
-    cell, started = f.variable("ptr"), f.variable("i1", 0)
-    with f.when(f.compare("sgt", "%parts", 1)):
-        shared = f.load("ptr", f.at("ptr", "%slots", SLOTS))
-        f.store("ptr", shared, counter)
-        table = f.load("ptr", f.at("ptr", shared, TEAM))
-        with f.when(f.op(f"icmp ne ptr {table}, null")):
-            f.store("ptr", f.at("i8", table, f.mul("%part", 16)), kept)
-    with claims(f, f.load("ptr", counter), items) as item:
-        with f.when(f.op(f"xor i1 {f.load('i1', started)}, true")):
-            f.store("i1", 1, started)
-            f.store("ptr", "null", cell)
-            memory(f, cell, f.load("ptr", kept), size)
-            require(f, f.load("ptr", cell))
-            prepare(f.load("ptr", cell))
-        work(f.load("ptr", cell), item)
-    with f.when(f.op(f"and i1 {f.load('i1', started)}, {f.op('icmp eq ptr ' + f.load('ptr', kept) + ', null')}")):
-        f.do(f"call void @free(ptr {f.load('ptr', cell)})")
 
 
 def load_x(f: Function, dtype: str, x, w, copy) -> None:

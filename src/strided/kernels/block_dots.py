@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from ..dtypes import names
 from . import jit
-from .block_casts import PARTS, SLOTS, claimed, dequantize_row, load_x, store_y, words_of
+from .block_casts import PARTS, SLOTS, dequantize_row, load_x, store_y, words_of
 from .block_text import BlockText, Kind, _bits
 from .gemm_text import Function, module, vector
 from .gemv_ir import horizontal
-from .scratch import SCRATCH
+from .scratch import SCRATCH, claimed
 
 MOST = 4  # rows of X up to which this kernel is the faster one
 AHEAD = 1024  # bytes of a row that are fetched before they are used
@@ -371,7 +371,6 @@ class Dotting:
         wild, sums = f.variable("i32", 0), f.variable(f"[{ROWS} x float]", align=64)
         plain_bytes = f.mul(f.mul(words["m"], words["wide"]), 4)
         total = f.add(f.add(f.mul(x_bytes, words["m"]), f.mul(groups, 8 * ROWS)), plain_bytes)
-        step = f.mul(words["chunk"], ROWS)
 
         def scales_of_rows(base):
             factors = f.at("i8", base, f.mul(x_bytes, words["m"]))
@@ -385,9 +384,8 @@ class Dotting:
             with f.loop(0, words["m"]) as m:
                 f.do(f"call void @prepare(ptr {f.at('float', plain, f.mul(m, words['wide']))}, i64 {vectors}, ptr {f.at('i8', base, f.mul(m, x_bytes))}, ptr {wild})")
 
-        def work(base, item):
-            low = f.mul(item, step)
-            high = f.min(f.add(low, step), words["rows"])
+        def work(base, first, last):
+            low, high = f.mul(first, ROWS), f.min(f.mul(last, ROWS), words["rows"])
             general = f"call void @general(ptr %desc, ptr %slots, i64 {low}, i64 {high})"
             f.choose(f.op(f"icmp eq i32 {f.load('i32', wild)}, 0"), lambda: fast(base, low, high), lambda: f.do(general))
 
@@ -410,7 +408,7 @@ class Dotting:
                         place = f.at("i8", f.at("i8", slots[0], f.mul(m, words["row_y"])), f.mul(column, 4 if self.dtype == "float32" else 2))
                         store_y(f, self.dtype, self.bias, f.load("float", f.at("float", sums, r)), column, slots, place)
 
-        claimed(f, f.ceil_div(words["rows"], step), total, prepare, work)
+        claimed(f, f.ceil_div(words["rows"], ROWS), total, prepare, work)
         return f
 
 

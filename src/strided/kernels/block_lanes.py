@@ -14,14 +14,14 @@ Where that loses more than SLIGHT of the others, as beside an outlier, and where
 from __future__ import annotations
 
 from . import jit
-from .block_casts import PARTS, SLOTS, claimed, dequantize_row, words_of
+from .block_casts import PARTS, SLOTS, dequantize_row, words_of
 from .block_dots import AHEAD, Dots, Dotting, joined
 from .block_text import BlockText, Kind, _bits
 from .gemm_pack import Kind as Product
 from .gemm_pack import Tile
 from .gemm_text import SIZES, TYPES, Function, module, vector
 from .gemv_ir import horizontal
-from .scratch import SCRATCH
+from .scratch import SCRATCH, claimed
 from .thin_ir import finish
 
 ROWS = 8  # rows of W whose integer sums stand in registers: two digits each
@@ -408,7 +408,6 @@ class Lanes(Dotting):
         round_ = self.round_bytes(panels[0])
         assert all(self.round_bytes(rows) == round_ for rows in panels)
         items = f.div(words["rows"], TALL)  # a tile that lacks rows begins earlier
-        claims_ = f.ceil_div(items, words["chunk"])
         row_bytes = f.mul(words["blocks"], self.piece)  # of codes
         whole, rounds = f.div(row_bytes, round_), f.ceil_div(row_bytes, round_)
         last = panels[-1] if panels[-1] != lanes else None
@@ -449,10 +448,9 @@ class Lanes(Dotting):
             f.call("void", "llvm.memset.p0.i64", f"ptr {f.at('i8', base, parts[1])}", "i8 0", f"i64 {f.sub(total, parts[1])}", "i1 false")  # behind a row's last group and last code: zero
             each(lambda rows, p, units_, _: prepare_panel(base, rows, p, units_))
 
-        def work(base, item):
-            step = f.mul(words["chunk"], TALL)
-            low = f.mul(item, step)
-            high = f.op(f"select i1 {f.compare('eq', f.add(item, 1), claims_)}, i64 {words['rows']}, i64 {f.add(low, step)}")
+        def work(base, first, last):
+            low = f.mul(first, TALL)
+            high = f.op(f"select i1 {f.compare('eq', last, items)}, i64 {words['rows']}, i64 {f.mul(last, TALL)}")
             general = f"call void @general(ptr %desc, ptr %slots, i64 {low}, i64 {high})"
             f.choose(f.op(f"icmp eq i32 {f.load('i32', wild)}, 0"), lambda: fast(base, low, high), lambda: f.do(general))
 
@@ -501,5 +499,5 @@ class Lanes(Dotting):
             each(lambda rows, p, units_, decode: f.do(
                 f"call void @reduce_{rows}(ptr {f.at('float', sums, f.mul(p, ROWS * lanes) if p else 0)}, ptr {f.at('float', target, f.mul(p, lanes) if p else 0)}, i64 {lds})"))  # fmt: skip
 
-        claimed(f, claims_, f.add(total, 64), prepare, work)
+        claimed(f, items, f.add(total, 64), prepare, work)
         return f

@@ -18,7 +18,6 @@ from .scratch import SCRATCH, allocate
 
 STRETCH = 1024  # elements of k that are decoded together, about
 GRAIN = 1 << 16  # multiply-adds a part should have at least
-CLAIMS = 16  # pieces of the work a part where parts claim them
 THIN = 14  # rows of X from which sums stand in lanes of them (block_thin.py)
 X_PAD = 256  # X is copied with zeros behind up to a multiple of so many elements
 MOST = 256  # rows of X up to which these kernels serve; more are worth a packed product
@@ -72,7 +71,6 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     words += [m, row_x, n * dtype.itemsize, _up(k, X_PAD), stretch, each, _up(min(stretch, _up(k, lanes)), lanes) + lanes]
     work, tiles = m * n * max(k, 1), -(-n // nr)
     parts = max(1, min(native.parts_for(work, GRAIN) if team else shares(work, GRAIN, 2), tiles))  # each prepares X anew
-    words.append(max(1, tiles // (CLAIMS * parts)))
     desc = native.pack_desc(address, SLOTS, parts, work > 1 << 20, result_bytes, words)
     return desc[: 8 * SHARING] + struct.pack("<q", team) + desc[8 * SHARING + 8 :]
 

@@ -9,7 +9,7 @@ from . import jit
 from .gemm_ir import batch_offsets, epilogue, scalar_slots
 from .gemm_pack import Kind, masked_load
 from .gemm_text import SIZES, TYPES, Function, is_float, mangled, module, vector
-from .scratch import SCRATCH, allocate
+from .scratch import SCRATCH, claimed
 
 # Columns come in work items of `cols`; strides in elements (x, i, y: rows, columns); slot_x, slot_b: which slots hold the rows and the matrix.
 WORDS = "m n k items cols chunk slot_x slot_b rsx csx rsb csb rsy csy rsi csi batch_dims".split()
@@ -174,32 +174,25 @@ def axpy(kind: Kind, attributes: str) -> Function:
     return f
 
 
-def opening(f: Function, kind: Kind) -> tuple[dict[str, str], str, str, dict[str, str], list[str]]:
-    """(the descriptor's words, this part's first work item and the one behind its last, addresses of the operands by their letters, alpha and beta)."""
+def opening(f: Function, kind: Kind) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """(the descriptor's words, addresses of the operands by their letters, alpha and beta)."""
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
-    begin = f.div(f.mul(word["items"], "%part"), "%parts")
-    end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
     places = {"c": 0, "a": word["slot_x"], "b": word["slot_b"]} | ({"i": 3} if kind.epilogue == "add" else {})
     slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for name, n in places.items()}
     scalars = scalar_slots(f, kind, len(places))
-    return word, begin, end, slot, scalars
+    return word, slot, scalars
 
 
 def kernel(kind: Kind, form: str) -> Function:
     """The entry: work items are (batch, share of the columns). X is decoded once a batch entry into scratch [m, k]."""
     acc = kind.acc
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
-    word, begin, end, slot, scalars = opening(f, kind)
+    word, slot, scalars = opening(f, kind)
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
-    with f.when(f.compare("slt", begin, end)):
-        cell = f.variable("ptr", f.variable(f"[{SMALL} x {acc}]", align=64))
-        elements = f.mul(word["m"], word["k"])
-        large = f.compare("sgt", elements, SMALL)
-        with f.when(large):
-            allocate(f, cell, f.mul(elements, SIZES[acc]))
-        copy = f.load("ptr", cell)
-        shares = f.ceil_div(word["n"], word["cols"])
-        held = f.variable("i64", -1)  # the batch entry whose X stands in the scratch
+    shares = f.ceil_div(word["n"], word["cols"])
+    held = f.variable("i64", -1)  # the batch entry whose X stands in the scratch
+
+    def work(copy, begin, end):
         with f.loop(begin, end) as item:
             entry = f.div(item, shares)
             oa, ob, oc, oi = batch_offsets(f, entry, BATCH, word["batch_dims"], 4)
@@ -219,6 +212,6 @@ def kernel(kind: Kind, form: str) -> Function:
                 f"call void @sums(ptr {copy}, ptr {b}, i64 {ld}, i64 {word['m']}, i64 {n}, i64 {word['k']}, i64 {word['chunk']}, "
                 f"ptr {y}, i64 {word['rsy']}, i64 {word['csy']}, ptr {i}, i64 {word['rsi']}, i64 {word['csi']}, {acc} {scalars[0]}, {acc} {scalars[1]})"
             )
-        with f.when(large):
-            f.do(f"call void @free(ptr {copy})")
+
+    claimed(f, word["items"], f.mul(f.mul(word["m"], word["k"]), SIZES[acc]), lambda _: None, work, SMALL * SIZES[acc])
     return f

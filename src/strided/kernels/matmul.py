@@ -14,6 +14,7 @@ from .gemm_text import DROPPED, SIZES, TYPES
 from .precision import operand
 from .recipes import KEEP
 from .runtime_pool import SHARING, TEAM
+from .scratch import CLAIMS
 
 DTYPES = frozenset(TYPES) - DROPPED.keys()
 THREAD_GRAIN = 1 << 19  # multiply-adds a part should have at least: some microseconds, what waking a thread costs
@@ -55,7 +56,6 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
     tile = dot_tile(names[0], names[1], problem)
     if tile is not None and DOTS[tile.dot].form != "lanes" and problem.m >= THIN[0]:
         form = None  # far quicker than what packing saves
-    team = False
     if form == "dot" and problem.m in THIN and problem.thin(kind):
         address, parts, words = _thin(kind, problem, threads)
     elif form is not None and (problem.m == 1 or 0 < problem.m <= _few(form, kind, problem) and problem.n * problem.k >= MANY):
@@ -66,10 +66,9 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
             names = (names[1], names[0], *names[2:])
         kind = Kind(*names, epilogue, tile or kind.tile)  # type: ignore[call-arg]
         address, parts, words = _gemm(kind, problem, threads)
-        team = True
     slots = 3 + {"": 0, "scale": 1, "add": 3}[epilogue]
     desc = native.pack_desc(address, slots, parts, problem.work > GIL_GRAIN, result_bytes, words)
-    return desc[: 8 * SHARING] + struct.pack("<q", 1) + desc[8 * SHARING + 8 :] if team else desc
+    return desc[: 8 * SHARING] + struct.pack("<q", 1) + desc[8 * SHARING + 8 :]
 
 
 class _Problem:
@@ -174,10 +173,12 @@ def _few(form, kind, p):
 def _gemv(kind, form, p, threads):
     address = _compiled(form, kind, text=lambda: gemv_ir.gemv_module(kind, form, jit.host().attributes))
     # Reading the matrix is the cost; columns are shared out in multiples of a cache line.
-    parts = shares(p.batch * p.n * p.k, READ_GRAIN) if threads else 1
+    work = p.batch * p.n * p.k
+    parts = native.parts_for(work, READ_GRAIN) if threads else 1
+    pieces = parts if parts == 1 else CLAIMS * parts if form == "dot" else shares(work, READ_GRAIN)  # of rows of memory; of each of many, few and long ones
     cols = p.n
-    if parts > p.batch:
-        cols = max(64, _round_up(-(-p.n * p.batch // parts), 64))
+    if pieces > p.batch:
+        cols = max(64, _round_up(-(-p.n * p.batch // pieces), 64))
     items = p.batch * -(-p.n // cols) if p.n else 0
     chunk = min(gemv_ir.SUMS // 4 if p.m == 1 else gemv_ir.SUMS // 8, gemv_ir.SUMS // p.m // 64 * 64)
     words = [p.m, p.n, p.k, items, cols, chunk, 1 + p.swapped, 2 - p.swapped, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, len(p.sizes), *p.batch_words()]
@@ -190,8 +191,9 @@ def _thin(kind, p, threads):
     few = p.m <= kind.tile.width
     address = _compiled("thin", kind, few, text=lambda: thin_ir.thin_module(kind, few, jit.host().attributes))
     tall = thin_ir.thin(kind, few).tall
-    parts = shares(p.work, THREAD_GRAIN, 2) if threads else 1  # each packs the rows anew
-    cols = _round_up(-(-p.n * p.batch // parts), tall) if parts > p.batch else p.n  # whole tiles
+    parts = native.parts_for(p.work, THREAD_GRAIN) if threads else 1  # each packs the rows anew
+    pieces = parts if parts == 1 else CLAIMS * parts
+    cols = _round_up(-(-p.n * p.batch // pieces), tall) if pieces > p.batch else p.n  # whole tiles
     items = p.batch * -(-p.n // cols)
     words = [p.m, p.n, p.k, items, cols, 0, 1 + p.swapped, 2 - p.swapped, p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi, len(p.sizes), *p.batch_words()]
     return address, max(1, min(parts, items)), words

@@ -19,7 +19,7 @@ from .gemm_ir import batch_offsets, epilogue
 from .gemm_pack import Kind, Tile, masked_load, masked_store, pack, transposed
 from .gemm_text import DROPPED, SIZES, TYPES, Function, module, vector
 from .gemv_ir import BATCH, arguments, opening, put
-from .scratch import SCRATCH, allocate
+from .scratch import SCRATCH, claimed
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
 UNROLL = 8  # steps of k between two branches
@@ -271,18 +271,18 @@ def kernel(kind: Kind, s: Thin) -> Function:
     acc = kind.acc
     t, size = kind.tile, SIZES[kind.acc]
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
-    word, begin, end, slot, scalars = opening(f, kind)
+    word, slot, scalars = opening(f, kind)
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
-    with f.when(f.compare("slt", begin, end)):
-        lds = f.mul(f.ceil_div(word["m"], t.width), t.width)
-        scratch = f.add(f.mul(lds, -(-s.tall // t.width) * t.width), s.tall * s.ld)  # numbers, and sums in whole squares
-        cell = f.variable("ptr")
-        allocate(f, cell, f.mul(f.add(scratch, f.add(f.mul(lds, word['k']), t.nr)), size))
-        base = f.load("ptr", cell)
-        panels = f.at(acc, base, scratch)
+    lds = f.mul(f.ceil_div(word["m"], t.width), t.width)
+    scratch = f.add(f.mul(lds, -(-s.tall // t.width) * t.width), s.tall * s.ld)  # numbers, and sums in whole squares
+    shares = f.ceil_div(word["n"], word["cols"])
+    held = f.variable("i64", -1)  # the batch entry whose X is packed
+
+    def prepare(base):
         f.call("void", "llvm.memset.p0.i64", f"ptr {base}", "i8 0", f"i64 {s.tall * s.ld * size}", "i1 false")  # rows that are not there are zeros, not slow garbage
-        shares = f.ceil_div(word["n"], word["cols"])
-        held = f.variable("i64", -1)  # the batch entry whose X is packed
+
+    def work(base, begin, end):
+        panels = f.at(acc, base, scratch)
         with f.loop(begin, end) as item:
             entry = f.div(item, shares)
             oa, ob, oc, oi = batch_offsets(f, entry, BATCH, word["batch_dims"], 4)
@@ -298,5 +298,6 @@ def kernel(kind: Kind, s: Thin) -> Function:
                 f"call void @sums(ptr {panels}, ptr {b}, i64 {word['csb']}, i64 {word['m']}, i64 {n}, i64 {word['k']}, i64 0, ptr {y}, i64 {word['rsy']}, i64 {word['csy']}, "
                 f"ptr {i}, i64 {word['rsi']}, i64 {word['csi']}, {acc} {scalars[0]}, {acc} {scalars[1]}, i64 {lds}, ptr {base})"
             )
-        f.do(f"call void @free(ptr {base})")
+
+    claimed(f, word["items"], f.mul(f.add(scratch, f.add(f.mul(lds, word["k"]), t.nr)), size), prepare, work)
     return f
