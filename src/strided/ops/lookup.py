@@ -135,7 +135,7 @@ def one_hot(tensor, num_classes=-1):
         elif high >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
     zeros = TABLE["zeros"].call((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device)
-    return TABLE["scatter"].call(zeros, -1, TABLE["unsqueeze"].call(tensor, -1), 1)
+    return TABLE["scatter_"].call(zeros, -1, TABLE["unsqueeze"].call(tensor, -1), 1)
 
 
 # ---- flat positions --------------------------------------------------------------------------------------------------------------
