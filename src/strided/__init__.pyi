@@ -50,6 +50,7 @@ from strided import types as types
 from strided import utils as utils
 from strided import version as version
 from strided import xpu as xpu
+from strided._C import PyTorchFileReader as PyTorchFileReader
 from strided.amp import GradScaler as GradScaler
 from strided.amp import autocast as autocast
 from strided.amp import clear_autocast_cache as clear_autocast_cache
@@ -92,6 +93,7 @@ from strided.dtypes import set_default_dtype as set_default_dtype
 from strided.formats import MemoryFormat as MemoryFormat
 from strided.formats import StorageLayout as StorageLayout
 from strided.func import vmap as vmap
+from strided.futures import Future as Future
 from strided.io import serialization as serialization
 from strided.io.saving import save as save
 from strided.io.serialization import load as load

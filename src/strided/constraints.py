@@ -86,6 +86,50 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     return _Bounded("IntegerInterval", lower_bound, upper_bound, whole=True)
 
 
+class _Dependent(Constraint):
+    """A set that depends on other parameters: `check` is theirs. is_discrete, event_dim: as far as known."""
+
+    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0):
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> _Dependent:
+        return _Dependent(is_discrete=self.is_discrete if is_discrete is None else is_discrete, event_dim=self.event_dim if event_dim is None else event_dim)
+
+    def check(self, value: Any) -> Tensor:
+        raise ValueError("Cannot determine validity of dependent constraint")
+
+
+class dependent_property(property, _Dependent):
+    """A property that gives a constraint of the instance, and stands for a dependent one on the class."""
+
+    def __init__(self, fn: Any = None, *, is_discrete: bool = False, event_dim: int = 0):
+        super().__init__(fn)
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, fn: Any) -> dependent_property:  # type: ignore[override]
+        return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+
+
+def is_dependent(constraint: Any) -> bool:
+    """Whether a constraint can only be checked with the other parameters at hand."""
+    return isinstance(constraint, _Dependent)
+
+
+class _Multinomial(Constraint):
+    """Counts that are at most `upper_bound` together."""
+
+    is_discrete, event_dim = True, 1
+
+    def __init__(self, upper_bound: Any):
+        self.upper_bound = upper_bound
+
+    def check(self, value: Any) -> Tensor:
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+
+
+multinomial = _Multinomial
+
+
 class _Simplex(Constraint):
     event_dim = 1
 
@@ -141,6 +185,7 @@ class _PositiveDefinite(_Symmetric):
         return super().check(value) & cholesky_ex(value).info.eq(0)
 
 
+dependent = _Dependent()
 boolean, real, simplex, one_hot = _Boolean(), _Real(), _Simplex(), _OneHot()
 real_vector = _Independent(real, 1)
 positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)

@@ -55,11 +55,7 @@ RENAMED = {
     "nn.parallel.scatter_gather": "nn.parallel",
     "nn.attention.flex_attention": "nn.flex_attention",
     "distributions.constraints": "constraints",
-    "distributions.normal": "distributions",
-    "distributions.categorical": "distributions",
-    "distributions.bernoulli": "distributions",
-    "distributions.uniform": "distributions",
-    "distributions.kl": "distributions",
+    "distributions.distribution": "distributions.base",
     "jit.annotations": "jit",
     "_dynamo.eval_frame": "_dynamo",
     "_dynamo.utils": "_dynamo",
@@ -199,6 +195,8 @@ def _counterpart(path: str) -> Any:
         module.__getattr__ = missing(f"torch.{path}")
     if module is None and path.startswith("nn.modules."):  # whatever file of torch.nn.modules a name is in, it is in nn
         module = _import(f"{HERE}.nn")
+    if module is None and path.startswith("distributions."):
+        module = _import(f"{HERE}.distributions")
     return module
 
 
