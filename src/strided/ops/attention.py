@@ -119,17 +119,18 @@ def _attend(query, key, value, mask, is_causal, scale, dropout_p=0.0):
 
 _PLANS = PlanCache()
 _CHECKED = PlanCache()  # kinds of operands that passed the checks
-FEW, MANY = 12, 64  # up to so few query rows, reading so many keys in place is quicker than packing them
+FEW, MANY = 12, 64  # of fewer query rows, each of so many keys is multiplied where it is read
+FEW_OF_16_BITS = 28  # and of keys that other kernels would first have to pack
 SHARED = 32  # query rows that meet the same keys at once, the heads that share them included
 SMALL = 4096  # scores a matrix up to which a recorded call of fewer than four dimensions is written out in operators, as PyTorch does with all of them
 
 
 def _fused(query, key, value, mask, is_causal, scale, keep):
     """The result from one kernel, or None where it does not apply; and, to keep for the gradients, what the kernel says of each row."""
-    identity = (query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal)
+    identity = (query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal, keep)
     plan = _PLANS.get(identity)
     if plan is None:
-        plan = _PLANS.put(identity, _fused_plan(query.spec, key.spec, value.spec, None if mask is None else mask.spec, is_causal))
+        plan = _PLANS.put(identity, _fused_plan(*identity))
     desc, spec, few = plan
     if spec is None:
         return None, None
@@ -156,9 +157,10 @@ def _has_kernel(query, mask) -> bool:
     return query.dtype.name in fused.DTYPES and (mask is None or mask.dtype.name in fused.MASKS)
 
 
-def _few_apply(query, key, value, mask) -> bool:
-    """Whether a few rows meet many keys that lie as they are read."""
-    return _has_kernel(query, mask) and 0 < query.shape[-2] < FEW and key.shape[-2] >= MANY and key.strides[-1] == 1 and value.strides[-1] == 1
+def _few_apply(query, key, value, mask, keep) -> bool:
+    """Whether a few rows meet many keys that lie as they are read. keep: the fused gradients, if any, want more of the result than that kernel keeps."""
+    few = FEW if keep or query.dtype.itemsize > 2 else FEW_OF_16_BITS
+    return _has_kernel(query, mask) and 0 < query.shape[-2] < few and key.shape[-2] >= MANY and key.strides[-1] == 1 and value.strides[-1] == 1
 
 
 def _batch_shape(query, key, value, mask) -> tuple:
@@ -170,10 +172,10 @@ def _like(spec, shape) -> Layout:
     return result_strides(shape, spec.layout) if tuple(spec.shape) == tuple(shape) else Layout.contiguous(shape)
 
 
-def _fused_plan(query, key, value, mask, is_causal):
+def _fused_plan(query, key, value, mask, is_causal, keep):
     """(descriptor, result's spec, for few rows what `build_attention_few` says of parts); (None, None, None) where the kernel does not apply."""
     dtype, rows, keys = query.dtype, query.shape[-2], key.shape[-2]
-    few = _few_apply(query, key, value, mask)
+    few = _few_apply(query, key, value, mask, keep)
     if not few and not _kernel_applies(query, key, mask):
         return None, None, None
     batch = _batch_shape(query, key, value, mask)
