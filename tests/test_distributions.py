@@ -66,3 +66,10 @@ def test_registry_of_transforms():
     y = t(x)
     assert y[1].item() == 1 and bool(D.constraints.interval(-1.0, 3.0).check(y).all()) and torch.allclose(t.inv(y), x, atol=1e-5)
     assert D.transform_to(D.constraints.simplex)(x).sum().item() == pytest.approx(1)
+
+
+def test_sets_of_matrices():
+    c, m = D.constraints, torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    assert bool(c.corr_cholesky.check(m)) and not bool(c.corr_cholesky.check(m * 2)) and bool(c.square.check(m)) and not bool(c.square.check(m[:1]))
+    assert bool(c.positive_semidefinite.check(torch.ones(2, 2))) and not bool(c.positive_semidefinite.check(-torch.eye(2)))
+    assert c.is_dependent(c.dependent) and not c.is_dependent(c.real)

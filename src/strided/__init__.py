@@ -44,6 +44,8 @@ _FROM_ROOMS.update(dict.fromkeys(
 def __getattr__(name: str):
     if name.startswith("_foreach_"):
         return getattr(_importlib.import_module(".foreach", __name__), name)
+    if name == "torch":  # as PyTorch's package has itself
+        return _importlib.import_module(__name__)
     if name in _ROOMS:
         return _importlib.import_module("." + name, __name__)
     if name in _FROM_ROOMS:

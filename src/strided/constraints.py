@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .linalg import cholesky_ex
+from .dtypes import finfo
+from .linalg import cholesky_ex, eigvalsh
+from .ops import full
 from .refused import missing
 from .tensor import Tensor
 
@@ -173,6 +175,30 @@ class _LowerCholesky(_LowerTriangular):
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
+class _CorrCholesky(Constraint):
+    """Lower triangles with a positive diagonal whose rows have length 1."""
+
+    event_dim = 2
+
+    def check(self, value: Any) -> Tensor:
+        tolerance = finfo(value.dtype).eps * value.shape[-1] * 10
+        return lower_cholesky.check(value) & ((value.norm(dim=-1) - 1).abs() <= tolerance).all(-1)
+
+
+class _Square(Constraint):
+    event_dim = 2
+
+    def check(self, value: Any) -> Tensor:
+        return full(value.shape[:-2], value.shape[-2] == value.shape[-1])
+
+
+class _PositiveSemidefinite(Constraint):
+    event_dim = 2
+
+    def check(self, value: Any) -> Tensor:
+        return symmetric.check(value) & (eigvalsh(value) >= 0).all(-1)
+
+
 class _Symmetric(Constraint):
     event_dim = 2
 
@@ -192,5 +218,12 @@ positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
 nonnegative_integer, positive_integer = _Bounded("IntegerGreaterThan", 0, None, whole=True), _Bounded("IntegerGreaterThan", 1, None, whole=True)
 lower_triangular, lower_cholesky, symmetric, positive_definite = _LowerTriangular(), _LowerCholesky(), _Symmetric(), _PositiveDefinite()
+corr_cholesky, square, positive_semidefinite = _CorrCholesky(), _Square(), _PositiveSemidefinite()
+
+__all__ = [
+    "Constraint", "boolean", "corr_cholesky", "dependent", "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent", "integer_interval",
+    "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive",
+    "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square", "symmetric", "unit_interval",
+]  # fmt: skip
 
 __getattr__ = missing("torch.distributions.constraints")

@@ -43,7 +43,11 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
-    return ops.normal(ops.zeros(tuple(shape), dtype=like.dtype, device=like.device), ops.ones(tuple(shape), dtype=like.dtype, device=like.device))
+    return _standard_normal(shape, like.dtype, like.device)
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    return ops.normal(ops.zeros(tuple(shape), dtype=dtype, device=device), ops.ones(tuple(shape), dtype=dtype, device=device))
 
 
 def sum_rightmost(value: Any, dims: int) -> Any:
@@ -51,6 +55,9 @@ def sum_rightmost(value: Any, dims: int) -> Any:
     if dims == 0:
         return value
     return value.reshape(*value.shape[: value.ndim - dims], -1).sum(-1)
+
+
+_sum_rightmost = sum_rightmost  # PyTorch's name, which packages import
 
 
 class lazy_property:

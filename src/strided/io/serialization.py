@@ -24,6 +24,8 @@ from strided.io.unpickler import Unpickler, UnpicklingError
 from strided.kernels.native import new_storage, wrap_storage
 from strided.tensor import UntypedStorage
 
+MAP_LOCATION = FILE_LIKE = Any  # names of types that signatures mention
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
