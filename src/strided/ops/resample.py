@@ -57,14 +57,15 @@ def takes(x: Tensor) -> bool:
     return x.dtype.name in kernels.DTYPES and x.numel() > 0 and not x.is_meta
 
 
-def resample(x: Tensor, bands: dict[int, Bands], node: str = "Resample", keeps: bool = True) -> Tensor:
+def resample(x: Tensor, bands: dict[int, Bands], node: str = "Resample", keeps: bool | str = True) -> Tensor:
     """x [N, C, S..] multiplied along each dimension of `bands` by its matrix, in their order. Recorded; `node` names the gradient's function.
 
-    The result has the memory format that x suggests, and so has the gradient, if it `keeps` it.
+    The result has the memory format that x suggests; the gradient has its result's gradient's if it `keeps` it, that of x for "input", else it is contiguous.
     """
     out = _products(plain(x), bands)
     if tracking(x):
-        record(NODES[node], (x,), out, bands=bands, keeps=keeps)
+        form = None if keeps is True else suggested(x.spec.layout) if keeps else contiguous_format
+        record(NODES[node], (x,), out, bands=bands, form=form)
     return out
 
 
@@ -95,8 +96,8 @@ def _product(x: Tensor, dim: int, bands: Bands, form) -> Tensor:
 
 def _back(node, g):
     bands = {dim: band.transposed for dim, band in reversed(node.bands.items())}
-    if not node.keeps:
-        g = g.contiguous()
+    if node.form is not None:
+        g = g.contiguous(memory_format=node.form)
     return (resample(g, bands, "Resample") if tracking(g) else _products(plain(g), bands),)
 
 

@@ -138,7 +138,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     x = input if input.dim() == 4 else input.unsqueeze(0)
     x = pad(x, both_sides(tuple_of(padding, 2)))
     view = windows(x, kernel, stride, dilation)  # [N, C, Oh, Ow, Kh, Kw]
-    columns = view.permute(0, 1, 4, 5, 2, 3).flatten(4, 5).flatten(1, 3)  # [N, C·Kh·Kw, Oh·Ow]
+    columns = view.permute(0, 1, 4, 5, 2, 3).flatten(4, 5).flatten(1, 3).contiguous()  # [N, C·Kh·Kw, Oh·Ow]
     return columns if input.dim() == 4 else columns.squeeze(0)
 
 

@@ -189,7 +189,7 @@ def _resampled(input, n, bands, node):
     if not bands:
         return input
     x = input if input.dim() == n + 2 else input.unsqueeze(0)
-    x = resample.resample(x, bands, node)
+    x = resample.resample(x, bands, node, "input")
     return x if input.dim() == n + 2 else x.squeeze(0)
 
 

@@ -117,7 +117,7 @@ def _nearest(x, sizes, scales, exact):
             chosen[dim] = index
     form = suggested(x.spec.layout)
     if x.is_floating_point() and resample.takes(x) and chosen:
-        return resample.resample(x, {dim: _selection(x.size(dim), index) for dim, index in chosen.items()}, f"UpsampleNearest{'Exact' * exact}{x.dim() - 2}D")
+        return resample.resample(x, {dim: _selection(x.size(dim), index) for dim, index in chosen.items()}, f"UpsampleNearest{'Exact' * exact}{x.dim() - 2}D", x.dim() < 5)
     given = x
     for dim, index in chosen.items():
         x = x.index_select(dim, ops.tensor(index, device=x.device))  # [.., out, ..]

@@ -93,8 +93,8 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
-class LocalResponseNorm(Module):
-    """Divides by the power of neighbouring channels."""
+class _OverChannels(Module):
+    """Divides by the power of neighbouring channels' squares."""
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
         super().__init__()
@@ -103,14 +103,18 @@ class LocalResponseNorm(Module):
         self.beta = beta
         self.k = k
 
-    def forward(self, input):
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
     def extra_repr(self):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class CrossMapLRN2d(Module):
+class LocalResponseNorm(_OverChannels):
+    """Divides by the power of neighbouring channels."""
+
+    def forward(self, input):
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+
+class CrossMapLRN2d(_OverChannels):
     """x / (k + alpha/size·sum of squares over neighbouring channels)^beta, [N, C, H, W], as Lua Torch had it.
 
     The window reaches (size − 1) // 2 channels to both sides, and PyTorch's running sum never lets go of channel 0: its square is in every window. The
@@ -118,11 +122,7 @@ class CrossMapLRN2d(Module):
     """
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+        super().__init__(size, alpha, beta, k)
 
     def forward(self, input):
         if input.dim() != 4:
@@ -132,6 +132,3 @@ class CrossMapLRN2d(Module):
         near[:, 0] = 1
         sums = ops.einsum("dc,nchw->ndhw", near, input * input)
         return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)
-
-    def extra_repr(self):
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
