@@ -209,7 +209,8 @@ def block(kind: Kind, mask: str, attributes: str) -> Function:
     with f.loop(0, stop, "%k_rows") as k0:
         keys = f.min("%k_rows", f.sub(stop, k0))
         k, v = f.at(memory, "%k", f.mul(k0, "%rsk")), f.at(memory, "%v", f.mul(k0, "%rsv"))
-        done_k = done_v = 0  # rows of K and of V^T that are read in place
+        done_k: int | str = 0  # rows of K and of V^T that are read in place
+        done_v: int | str = 0
         if kind.a == "float32":
             done_k, done_v = (f.op(f"select i1 {bare}, i64 {covered(f, kind, rows)}, i64 0") for rows in (keys, "%value_width"))
         rest_k, rest_v = f.sub(keys, done_k), f.sub("%value_width", done_v)

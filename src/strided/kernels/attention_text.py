@@ -261,7 +261,7 @@ def product(f: Function, kind: Kind, rows, k, left, right, target, more, *, lie=
 
 def product_in_place(f: Function, kind: Kind, lies, lie: str, source, step, rows, k, rest, right, target, more, *, begin=0, from_=0) -> None:
     """`product` of a left operand that, if `lies`, is read in place, but for its last rows (`pack_rest`)."""
-    done = 0
+    done: int | str = 0
     if kind.a == "float32":
         done = f.op(f"select i1 {lies}, i64 {covered(f, kind, rows)}, i64 0")
         with f.when(lies):
