@@ -79,7 +79,8 @@ declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i32 @PyUnicode_CompareWithASCIIString(ptr, ptr)
 
-define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i64 %mortal, ptr %tuple, ptr %type, ptr %key, ptr %no_grad, ptr %forward, ptr %saves, ptr %recipe, ptr %kinds, ptr %numbers) {
+define ptr @strided_set_objects(ptr %true, ptr %false, ptr %zero, ptr %empty, i64 %mortal, ptr %tuple, ptr %type, ptr %key, ptr %no_grad, ptr %forward,
+                                ptr %saves, ptr %recipe, ptr %kinds, ptr %numbers) {
   store ptr %true, ptr @g_true
   store ptr %false, ptr @g_false
   store ptr %zero, ptr @g_zero
@@ -114,7 +115,7 @@ define internal void @hold(ptr %o, i64 %times) alwaysinline {
   ret void
 }
 
-define internal i1 @is_tensor(ptr %o) alwaysinline {
+define internal i1 @is_tensor(ptr %o) noinline {
   %tp = getelementptr i8, ptr %o, i64 8
   %t = load ptr, ptr %tp
   %plain = load ptr, ptr @g_tensor_type
@@ -158,7 +159,7 @@ def _drop(f: Function, value: str) -> None:
 
 def _kind(kind: str, fields: tuple[str, ...], where: dict[str, int], dictionary: int) -> str:
     """tp_new, tp_traverse, tp_clear and tp_dealloc of a type."""
-    made = Function(f"internal ptr @{kind}_alloc(ptr %type)")
+    made = Function(f"internal ptr @{kind}_alloc(ptr %type) noinline")
     made.do("%o = call ptr @PyType_GenericAlloc(ptr %type, i64 0)")
     with made.when(made.other("%o", "null")):
         _fill(made, kind, where)
@@ -244,7 +245,7 @@ def _modes() -> str:
     find.run("Py_DecRef", before)
     find.give(find.load("@g_modes"))
 
-    now = Function("internal ptr @modes()")
+    now = Function("internal ptr @modes() noinline")
     id = now.call("PyThreadState_GetID", now.call("PyThreadState_Get"), type="i64")
     with now.when(now.equal(id, now.load("@g_thread", type="i64"), "i64")):
         now.give(now.load("@g_modes"))
@@ -266,7 +267,7 @@ def _modes() -> str:
 
 def _tensor_of() -> str:
     """A plain tensor of a spec over a storage; the arguments are borrowed."""
-    f = Function("internal ptr @tensor_of(ptr %spec, ptr %mem, ptr %ptr)")
+    f = Function("internal ptr @tensor_of(ptr %spec, ptr %mem, ptr %ptr) noinline")
     f.do("%o = call ptr @tensor_alloc(ptr %type)".replace("%type", f.load("@g_tensor_type")))
     with f.when(f.other("%o", "null")):
         for name in ("spec", "mem", "ptr"):

@@ -28,7 +28,7 @@ def _tuple(f: Function, *items: str) -> str:
 
 def _edge() -> str:
     """Where a gradient of an input goes: a new reference to (node, number), (accumulator, 0, leaf) or None; null where Python must see to it."""
-    f = Function("internal ptr @edge_of(ptr %t)")
+    f = Function("internal ptr @edge_of(ptr %t) noinline")
     none = f.load("@g_none")
     is_tensor = f.call("is_tensor", "%t", type="i1")
     f.leave(f.value(f"xor i1 {is_tensor}, true"), "nowhere")
@@ -80,7 +80,7 @@ def _tracking() -> str:
 
 def _attributes() -> str:
     """Sets a node's keywords (but for `saves`), which lie in args from `first` on; false with the error set where one cannot be."""
-    f = Function("internal i1 @set_attributes(ptr %node, ptr %args, i64 %first, ptr %names)")
+    f = Function("internal i1 @set_attributes(ptr %node, ptr %args, i64 %first, ptr %names) noinline")
     with f.when(f.equal("%names", "null")):
         f.give("i1 true")
     count = f.call("PyTuple_Size", "%names", type="i64")
@@ -111,7 +111,7 @@ def _attributes() -> str:
 
 def _node() -> str:
     """A node of a class with its edges and saved entries (references that it takes) and the spec of its one output, numbered; null with the error set."""
-    f = Function("internal ptr @node_of(ptr %class, ptr %edges, ptr %saves, ptr %spec)")
+    f = Function("internal ptr @node_of(ptr %class, ptr %edges, ptr %saves, ptr %spec) noinline")
     node = f.call("node_alloc", "%class")
     with f.when(f.equal(node, "null")):
         f.run("Py_DecRef", "%edges")
@@ -125,7 +125,7 @@ def _node() -> str:
     f.store(f.call("PyLong_FromLongLong", f"i64 {number}"), node, N["seq"])
     f.give(node)
 
-    hang = Function("internal void @hang_on(ptr %t, ptr %node)")
+    hang = Function("internal void @hang_on(ptr %t, ptr %node) noinline")
     before = hang.load("%t", T["_node"])
     hang.store(_kept(hang, "%node"), "%t", T["_node"])
     flag = hang.load("%t", T["_tracked"])
@@ -134,7 +134,7 @@ def _node() -> str:
     hang.run("Py_DecRef", before)
     hang.give("void")
 
-    ask = Function("internal i1 @is_node_class(ptr %class) alwaysinline")
+    ask = Function("internal i1 @is_node_class(ptr %class) noinline")
     with ask.when(ask.other(ask.load("%class", 8), ask.load("@g_type_type"))):
         ask.give("i1 false")
     is_node = ask.call("PyType_IsSubtype", "%class", ask.load("@g_node_base"), type="i32")
@@ -144,7 +144,7 @@ def _node() -> str:
 
 def _saved() -> str:
     """What a node keeps of a tensor: a new reference to an entry as autograd/saved.py describes them; null where Python must see to it."""
-    f = Function("internal ptr @saved_of(ptr %t, ptr %output)")
+    f = Function("internal ptr @saved_of(ptr %t, ptr %output) noinline")
     none = f.load("@g_none")
     with f.when(f.equal("%t", none)):
         f.give(_kept(f, none))

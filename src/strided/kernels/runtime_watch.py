@@ -20,7 +20,7 @@ declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 def _scan() -> str:
     """scan(kinds, value): what the kernels of `kinds` ({spec: (descriptor, elements), or None where there is nothing to look for}) answer for a tensor or for the tensors
     of a tuple, together; -1 where a spec is not among them."""
-    one = Function("internal i64 @scan_one(ptr %kinds, ptr %t)")
+    one = Function("internal i64 @scan_one(ptr %kinds, ptr %t) noinline")
     nothing = one.value(f"xor i1 {one.call('is_tensor', '%t', type='i1')}, true")
     with one.when(nothing):
         one.give("i64 0")
@@ -41,7 +41,7 @@ def _scan() -> str:
     one.do(f"call void {one.load(desc)}(ptr {desc}, ptr {slots}, i64 0, i64 1)")
     one.give("i64 " + one.load(answer, type="i64"))
 
-    all = Function("internal i64 @scan_all(ptr %kinds, ptr %value)")
+    all = Function("internal i64 @scan_all(ptr %kinds, ptr %value) noinline")
     is_tuple = all.equal(all.load("%value", 8), all.load("@g_tuple_type"))
     with all.when(all.value(f"xor i1 {is_tuple}, true")):
         all.give("i64 " + all.call("scan_one", "%kinds", "%value", type="i64"))
