@@ -3,7 +3,11 @@ from __future__ import annotations
 
 from .. import dtypes
 from ..autograd import backward, no_grad, record, tracking
-from ..layout import broadcast_shapes, wrap_dim
+from ..dispatch import PlanCache, launch
+from ..kernels import expr as E
+from ..kernels.map import build_map
+from ..layout import Layout, broadcast_shapes, wrap_dim
+from ..tensor import Spec, empty_of
 from . import linalg_factor, linalg_least, linalg_norms, linalg_qr, linalg_solve, linalg_spectral  # noqa: F401
 from .elementwise import sum_to
 from .linalg_checks import are_tensors
@@ -23,11 +27,36 @@ def _cross(x, y, dim):
         raise RuntimeError(f"expected scalar type {x.dtype.scalar_name} but found {y.dtype.scalar_name}\n  Convert one of them: other.to({x.dtype}).")
     if x.dtype is dtypes.bool_:
         raise NotImplementedError("\"cross\" not implemented for 'Bool'\n  Convert both first: x.int().")
-    roll = TABLE["roll"].call
-    with no_grad():
-        out = roll(x, -1, d) * roll(y, -2, d) - roll(x, -2, d) * roll(y, -1, d)
+    if x.dtype.compute is x.dtype and not (x.dtype.is_complex or x.is_meta):
+        out = _cross_at_once(x, y, d)
+    else:
+        roll = TABLE["roll"].call
+        with no_grad():
+            out = roll(x, -1, d) * roll(y, -2, d) - roll(x, -2, d) * roll(y, -1, d)
     if tracking(x, y):
         record(LinalgCrossBackward0, (x, y), out, (x, y), dim=d)
+    return out
+
+
+_cross_plans = PlanCache()  # specs and dimension -> (descriptor, the result's spec, where each operand's three components begin, in bytes)
+
+
+def _cross_at_once(x, y, d):
+    """All three components by one kernel. Products are rounded alone: that of a vector with itself is exactly 0."""
+    key = x.spec, y.spec, d
+    found = _cross_plans.get(key)
+    if found is None:
+        shape = broadcast_shapes(x.shape, y.shape)
+        spec = Spec.of(Layout.contiguous(shape), x.dtype, x.device)
+        parts = [layout.select(d, i) for layout in (spec.layout, x.spec.layout.expand(shape), y.spec.layout.expand(shape)) for i in range(3)]
+        turns = [((i + 1) % 3, (i + 2) % 3) for i in range(3)]
+        exprs = [E.rounded(E.param(j) * E.param(3 + k)) - E.rounded(E.param(k) * E.param(3 + j)) for j, k in turns]
+        operands = [(x.dtype, layout) for layout, _ in parts]
+        found = build_map(exprs, operands[:3], operands[3:]), spec, [offset * spec.itemsize for _, offset in parts]
+        _cross_plans.put(key, found)
+    desc, spec, offsets = found
+    out = empty_of(spec)
+    launch(desc, *(t.ptr + offset for t, offset in zip((out, out, out, x, x, x, y, y, y), offsets)))
     return out
 
 
