@@ -39,9 +39,9 @@ def heights(m: int, d: Dots) -> tuple[int, ...]:
     return (last,) if m <= d.lanes or last == d.lanes else (d.lanes, last)
 
 
-def serves(kind: Kind, d: Dots | None, m: int, n: int, block: int, gaps: bool) -> bool:
-    """Whether this kernel takes a product whose X is of 16-bit floats; `gaps` as in block_dots.text."""
-    if d is None or d.how == "avx2" or m < 2 or n < TALL:
+def serves(d: Dots, m: int, n: int, block: int, gaps: bool) -> bool:
+    """Whether this kernel takes a product of 16-bit floats with a format that suits (block_dots.suits); `gaps` as in block_dots.text."""
+    if d.how == "avx2" or m < 2 or n < TALL:
         return False
     return not gaps or block <= UNIT
 
@@ -52,10 +52,10 @@ def text(kind: Kind, dtype: str, bias: str | None, block: int, gaps: bool, d: Do
     product = Product(dtype, dtype, dtype, bias or dtype, "add" if bias else "", tile)
     functions = [dequantize_row(kind), *plain, maker.scales(), finish(product, jit.host().attributes)]
     for rows in panels:
-        functions += [maker.prepare(rows), maker.panel(rows, rows == panels[0]), maker.reduce(rows)]
+        functions += [maker.prepare_panel(rows), maker.panel(rows, rows == panels[0]), maker.reduce(rows)]
     if panels[0] == d.lanes:
         functions.append(maker.panel(d.lanes, False))
-    functions.append(maker.kernel(panels, product))
+    functions.append(maker.entry(panels, product))
     unique = {f.head: f for f in functions}
     return module(*unique.values(), extra=SCRATCH + "\n!900 = !{i32 1}")
 
@@ -119,7 +119,7 @@ class Lanes(Dotting):
             orders = [[32 * (j // 16) + 16 * side + j % 16 for j in range(half)] for side in (0, 1)]
         return [f.op(f"shufflevector <{n} x i32> {values}, <{n} x i32> poison, <{half} x i32> <" + ", ".join(f"i32 {i}" for i in order) + ">") for order in orders]
 
-    def prepare(self, rows: int) -> Function:
+    def prepare_panel(self, rows: int) -> Function:
         """`m` rows of X (row_x bytes apart) into a panel; wild [1] becomes 1 where fixed point does not serve."""
         f = Function(f"prepare_{rows}", "ptr noalias readonly %x, i64 %row_x, i64 %m, i64 %cols, i64 %units, ptr noalias %base, ptr noalias %wild", self.attributes)
         b = BlockText(f, self.kind)
@@ -398,7 +398,7 @@ class Lanes(Dotting):
 
     # ---- the entry ----
 
-    def kernel(self, panels: tuple[int, ...], product: Product) -> Function:
+    def entry(self, panels: tuple[int, ...], product: Product) -> Function:
         f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
         words = words_of(f)
         slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(SLOTS)]

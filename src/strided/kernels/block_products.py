@@ -42,8 +42,8 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
     lanes, _, nr = tile()
     target, team = STRETCH, False
     gaps = strides[0][1] != block * kd.bits // 8
-    if dtype.name != "float32" and block_dots.suits(kd, block) and block_lanes.serves(kd, block_dots.dots(), m, n, block, gaps):
-        d = block_dots.dots()
+    d = block_dots.dots()
+    if d is not None and dtype.name != "float32" and block_dots.suits(kd, block) and block_lanes.serves(d, m, n, block, gaps):
         panels, t = block_lanes.heights(m, d), tile_for("float")
         address = jit.compile_kernel(
             ("block lanes", repr(kd), dtype.name, bias_name, block, gaps, repr(d), panels, t),
@@ -52,7 +52,7 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
         nr, team = block_lanes.TALL, True
     elif block_dots.serves(kd, m, block) and (m == 1 or kd.bits == 4):
         address = jit.compile_kernel(
-            ("block dots", repr(kd), dtype.name, bias_name, block, gaps, repr(block_dots.dots()), tile()),
+            ("block dots", repr(kd), dtype.name, bias_name, block, gaps, repr(d), tile()),
             lambda: block_dots.text(kd, dtype.name, bias_name, block, gaps, [_tiles(), _kernel(dtype.name, bias_name, "general")]),
         )
         nr, team = block_dots.ROWS, True
