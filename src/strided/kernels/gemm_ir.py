@@ -24,6 +24,7 @@ FIRST = 8
 AFTER, AFTER_WORDS = 5, 6  # of the header: what runs on finished blocks of C (0: nothing), and where its words begin (epilogue.py)
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
 BLOCK = 8  # panels of C that it is given together
+NEAR = 5 << 18  # bytes of B's panels that stand in the second-level cache beside a block of A
 STACK = 32768  # bytes of scratch up to which no allocation is made
 BATCH = FIRST + len(WORDS)  # then five words a batch dimension: size, strides of A, B, C, I
 
@@ -298,6 +299,13 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                     f.do(f"call void @{kind.packer(True)}(ptr {source}, i64 %rsa, i64 %csa, i64 {rows}, i64 {k_here}, ptr {panel_a}, i64 {height})")
 
                 panels(f, kind, m_here, depth, "%pa", pack_a)
+                # Where B's panels stand in the second-level cache, tiles fetch what is packed next of A instead: a row each, or a line of each row.
+                near = f.compare("sle", f.mul(f.mul(n_here, depth), SIZES[word]), NEAR)
+                after_a = f.at(am, source_a, f.mul(m_here, "%rsa"))
+                rows_after = f.min("%mc", f.sub(f.sub("%m", m0), m_here))
+                along = f.compare("eq", "%csa", 1)
+                across_a = f.op(f"select i1 {along}, i64 1, i64 {64 // SIZES[am]}")
+                by_row = f.op(f"select i1 {along}, i64 {f.mul('%rsa', SIZES[am])}, i64 {SIZES[am]}")
                 with f.loop(0, n_here, nr) as j:
                     width = f.min(nr, f.sub(n_here, j))
                     column = f.add(n0, j)
@@ -307,9 +315,14 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                     # While this panel is used, each tile brings a share of the next one into the second-level cache.
                     ahead = f.div(nr * SIZES[word], f.ceil_div(m_here, top))
                     next_panel = right_at(f.add(j, nr), depth)
+                    before = f.mul(f.div(j, nr), f.ceil_div(m_here, top))  # tiles of this block so far
 
                     def tile(height, i, rows, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb, ahead=ahead, next_panel=next_panel):
                         share = f.at("i8", next_panel, f.mul(f.mul(f.div(i, top), ahead), depth))
+                        place = f.mul(f.add(before, f.div(i, top)), across_a)
+                        wanted = f.both(near, f.compare("slt", place, rows_after))
+                        share = f.op(f"select i1 {wanted}, ptr {f.at('i8', after_a, f.mul(place, by_row))}, ptr {share}")
+                        ahead = f.op(f"select i1 {wanted}, i64 {f.mul('%csa', SIZES[am])}, i64 {ahead}")
                         row = f.add(m0, i)
                         c = f.at(cm, "%c", f.add(f.mul(row, "%rsc"), f.mul(column, "%csc")))
                         input_ = f.at(im, "%i", f.add(f.mul(row, "%rsi"), f.mul(column, "%csi"))) if kind.epilogue == "add" else "null"

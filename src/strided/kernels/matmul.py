@@ -115,8 +115,9 @@ class _Problem:
         return self.n >= 64 and self.k <= 256 or KEEP[0] and self.n >= 96 and self.m * self.k <= 1 << 19
 
     def thin(self, kind: Kind) -> bool:
-        """Whether b has rows enough to fill tiles of thin_ir.py, and long enough to repay them."""
-        return kind.acc in ("float", "double") and self.n >= 2 * kind.tile.sums and 64 <= self.k <= PACKED // self.m
+        """Whether b has rows enough to fill tiles of thin_ir.py, and long enough to repay them: a small matrix in near caches is packed as quickly, if there are rows to use it."""
+        small = self.m >= 64 and self.n * self.k <= 1 << 16
+        return kind.acc in ("float", "double") and self.n >= 2 * kind.tile.sums and 64 <= self.k <= PACKED // self.m and not small
 
     @property
     def batch(self) -> int:
