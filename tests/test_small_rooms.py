@@ -85,3 +85,14 @@ def test_records_of_a_checkpoint(tmp_path):
     (tmp_path / "b.pt").write_bytes(b"no")
     with pytest.raises(RuntimeError, match="failed reading zip archive"):
         torch.PyTorchFileReader(str(tmp_path / "b.pt"))
+
+
+def test_containers_by_type():
+    from collections import namedtuple
+
+    from strided.utils._pytree import SUPPORTED_NODES, TreeSpec, _get_node_type, tree_map, tree_unflatten
+
+    pair = namedtuple("pair", "a b")
+    assert _get_node_type([1]) is list and _get_node_type(3) is int and SUPPORTED_NODES[dict].flatten_fn({"k": 1}) == ([1], ["k"])
+    assert tree_map(lambda x: x + 1, pair(1, (2,))) == pair(2, (3,)) and type(tree_map(str, pair(1, 2))) is pair
+    assert tree_unflatten([1, 2], TreeSpec(list, None, [TreeSpec(None, None, []), TreeSpec(None, None, [])])) == [1, 2]

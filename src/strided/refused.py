@@ -88,8 +88,8 @@ _group("events go to the lenses", "use `strided annotate script.py`: time, bytes
 _group(
     "the rarer distributions are not here", "write the log-probability out, or draw with NumPy",
     """distributions.CatTransform distributions.ContinuousBernoulli distributions.CorrCholeskyTransform distributions.CumulativeDistributionTransform
-    distributions.FisherSnedecor distributions.GeneralizedPareto distributions.Kumaraswamy distributions.LKJCholesky distributions.LogisticNormal
-    distributions.NegativeBinomial distributions.StackTransform distributions.VonMises distributions.Wishart""",
+    distributions.FisherSnedecor distributions.GeneralizedPareto distributions.Kumaraswamy distributions.LogisticNormal
+    distributions.StackTransform distributions.VonMises distributions.Wishart""",
 )  # fmt: skip
 _group(
     "data is read by datasets and loaders", "write an IterableDataset whose __iter__ is a generator",

@@ -138,3 +138,28 @@ def test_mixtures():
 
     for a, b in zip(made(D, S), made(TD, T)):
         close(a, b, 1e-4)
+
+
+def test_correlations():
+    def made(m, lib):
+        lib.manual_seed(2)
+        d = m.LKJCholesky(3, lib.tensor([0.7, 2.0]))
+        x = d.sample((2,))
+        return [x, d.log_prob(x)]
+
+    for a, b in zip(made(D, S), made(TD, T)):
+        close(a, b, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["Poisson", "Binomial", "NegativeBinomial"])
+def test_counts(name):
+    given = {"Poisson": {"rate": [0.5, 4.0]}, "Binomial": {"total_count": 5, "probs": [0.2, 0.9]}, "NegativeBinomial": {"total_count": [3.0, 1.5], "logits": [0.2, -0.9]}}[name]
+
+    def made(m, lib):
+        d, values = built(m, lib, name, given, True)
+        p = d.log_prob(lib.tensor([[0.0, 1.0], [3.0, 5.0]]))
+        p.sum().backward()
+        return [p.detach(), d.mean.detach(), d.variance.detach(), d.mode.detach(), *[v.grad for v in values.values() if hasattr(v, "grad")]]
+
+    for a, b in zip(made(D, S), made(TD, T)):
+        close(a, b, 1e-4)

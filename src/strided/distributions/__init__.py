@@ -16,6 +16,7 @@ from .classes import (
     LogitRelaxedBernoulli,
     MixtureSameFamily,
     Multinomial,
+    NegativeBinomial,
     OneHotCategorical,
     OneHotCategoricalStraightThrough,
     RelaxedBernoulli,
@@ -56,13 +57,13 @@ from .transforms import (
     Transform,
     identity_transform,
 )
-from .vectors import Beta, Dirichlet, LowRankMultivariateNormal, MultivariateNormal
+from .vectors import Beta, Dirichlet, LKJCholesky, LowRankMultivariateNormal, MultivariateNormal
 
 __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform", "ConstraintRegistry", "Dirichlet", "Distribution",
     "ExpTransform", "Exponential", "ExponentialFamily", "Gamma", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "IndependentTransform",
-    "InverseGamma", "Laplace", "LogNormal", "LogitRelaxedBernoulli", "LowRankMultivariateNormal", "LowerCholeskyTransform", "MixtureSameFamily", "Multinomial",
-    "MultivariateNormal", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform", "PowerTransform",
+    "InverseGamma", "LKJCholesky", "Laplace", "LogNormal", "LogitRelaxedBernoulli", "LowRankMultivariateNormal", "LowerCholeskyTransform", "MixtureSameFamily", "Multinomial",
+    "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform", "PowerTransform",
     "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StickBreakingTransform",
     "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull", "biject_to", "constraints", "distribution", "identity_transform", "kl",
     "kl_divergence", "register_kl", "transform_to", "transforms", "utils",

@@ -136,6 +136,35 @@ class Binomial(_Binary):
         return value * logits + ways - (n * above + n * ops.log1p(ops.exp(-ops.abs(logits))))
 
 
+class NegativeBinomial(_Binary):
+    """How many trials of success probability `probs` succeed before `total_count` have failed."""
+
+    arg_constraints = {"total_count": constraints.nonnegative, "probs": constraints.half_open_interval(0, 1), "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        one_of(probs, logits)
+        self.total_count, given = broadcast_all(total_count, logits if probs is None else probs)
+        self.total_count = self.total_count.type_as(given)
+        self._take(None if probs is None else given, None if logits is None else given)
+        super().__init__(given.shape, validate_args=validate_args)
+
+    mean = property(lambda self: self.total_count * ops.exp(self.logits))  # type: ignore[assignment]
+    mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))  # type: ignore[assignment]
+    variance = property(lambda self: self.mean / ops.sigmoid(-self.logits))  # type: ignore[assignment]
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        raise NotImplementedError("NegativeBinomial.sample(): torch.poisson is not here\n  Draw with NumPy: numpy.random.default_rng(seed).negative_binomial(n, 1 - p)")
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        from ..nn.functional import logsigmoid
+
+        n = self.total_count
+        ways = ops.lgamma(n + value) - ops.lgamma(1.0 + value) - ops.lgamma(n)
+        return n * logsigmoid(-self.logits) + value * logsigmoid(self.logits) + ops.where(n + value == 0.0, ops.zeros_like(ways), ways)
+
+
 class Categorical(Distribution):
     """One of K classes, with probabilities proportional to `probs` [.., K] or softmax(`logits`); samples are class numbers (int64)."""
 

@@ -108,6 +108,40 @@ class Beta(ExponentialFamily):
         return self._dirichlet.entropy()
 
 
+class LKJCholesky(Distribution):
+    """Cholesky factors of correlation matrices [dim, dim]; concentration 1: all are as likely. Drawn row by row (Lewandowski, Kurowicka and Joe's onion)."""
+
+    arg_constraints = {"concentration": constraints.positive}
+    support = constraints.corr_cholesky
+
+    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):
+        if dim < 2:
+            raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
+        self.dim = dim
+        (self.concentration,) = broadcast_all(concentration)
+        super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape, a = self._extended_shape(sample_shape), self.concentration
+        row = ops.arange(float(self.dim), dtype=a.dtype) - 1
+        row = row.clamp(min=0)  # 0, 0, 1, …, dim - 2: a row's free dimensions, less one
+        with no_grad():
+            length = Beta(row + 0.5, (a + 0.5 * (self.dim - 2)).unsqueeze(-1) - 0.5 * row).sample(sample_shape).unsqueeze(-1)  # squared, of what is below the diagonal
+            way = ops.randn(shape, dtype=a.dtype).tril(-1)
+            way = way / way.norm(dim=-1, keepdim=True)
+            way[..., 0, :].fill_(0.0)
+            w = length.sqrt() * way
+            return w + ops.diag_embed((1 - (w**2).sum(-1)).clamp(min=finfo(a.dtype).tiny).sqrt())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        a, rows = self.concentration, self.dim - 1
+        power = 2 * (a - 1).unsqueeze(-1) + self.dim - ops.arange(2.0, self.dim + 1, dtype=a.dtype)
+        alpha = a + 0.5 * rows
+        size = 0.5 * rows * math.log(math.pi) + ops.mvlgamma(alpha - 0.5, rows) - ops.lgamma(alpha) * rows
+        return (power * value.diagonal(dim1=-2, dim2=-1)[..., 1:].log()).sum(-1) - size
+
+
 # ---- normal vectors ---------------------------------------------------------------------------------------------------------------
 
 

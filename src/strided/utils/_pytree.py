@@ -3,10 +3,20 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-# type → (flatten(value) -> (children, context), unflatten(children, context) -> value)
-_REGISTERED: dict[type, tuple[Callable, Callable]] = {}
+PyTree = Any  # a name that signatures mention
+
+
+class NodeDef(NamedTuple):
+    """A container: flatten_fn(value) -> (children, context), unflatten_fn(children, context) -> value."""
+
+    flatten_fn: Callable
+    unflatten_fn: Callable
+
+
+_REGISTERED: dict[type, NodeDef] = {}
+SUPPORTED_NODES = _REGISTERED
 
 
 def register_pytree_node(
@@ -22,7 +32,7 @@ def register_pytree_node(
     """Makes `cls` a container: flatten_fn(value) -> (children, context), unflatten_fn(children, context) -> value. Names and keys are accepted."""
     if cls in _REGISTERED:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    _REGISTERED[cls] = flatten_fn, unflatten_fn
+    _REGISTERED[cls] = NodeDef(flatten_fn, unflatten_fn)
 
 
 _register_pytree_node = register_pytree_node
@@ -44,11 +54,19 @@ def _list_flatten(items: list) -> tuple[list, None]:
     return list(items), None
 
 
+def _tuple_flatten(items: tuple) -> tuple[list, Any]:
+    return list(items), type(items) if hasattr(items, "_fields") else None
+
+
+def _tuple_unflatten(values: Iterable, kind: Any) -> tuple:
+    return tuple(values) if kind is None else kind(*values)
+
+
 def _ordered(values: Iterable, keys: list) -> collections.OrderedDict:
     return collections.OrderedDict(zip(keys, values))
 
 
-register_pytree_node(tuple, _list_flatten, lambda values, _: tuple(values))
+register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten)
 register_pytree_node(list, _list_flatten, lambda values, _: list(values))
 register_pytree_node(dict, _dict_flatten, _dict_unflatten)
 register_pytree_node(collections.OrderedDict, _dict_flatten, _ordered)
@@ -65,6 +83,11 @@ def _kind(value: Any) -> type | None:
     if type(value) in _REGISTERED:
         return type(value)
     return tuple if isinstance(value, tuple) and hasattr(value, "_fields") else None
+
+
+def _get_node_type(tree: Any) -> type:
+    """The registered type that a value is of; a leaf's own type."""
+    return _kind(tree) or type(tree)
 
 
 class TreeSpec:
@@ -102,9 +125,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     kind = None if is_leaf is not None and is_leaf(tree) else _kind(tree)
     if kind is None:
         return [tree], LeafSpec()
-    children, context = _REGISTERED[kind][0](tree)
-    if kind is tuple and hasattr(tree, "_fields"):
-        context = type(tree)
+    children, context = _REGISTERED[kind].flatten_fn(tree)
     leaves, specs = [], []
     for child in children:
         found, spec = tree_flatten(child, is_leaf)
@@ -127,9 +148,7 @@ def tree_unflatten(leaves: Iterable, treespec: TreeSpec) -> Any:
         if spec.type is None:
             return next(stream)
         children = [build(child) for child in spec.children_specs]
-        if spec.type is tuple and spec.context is not None:
-            return spec.context(*children)
-        return _REGISTERED[spec.type][1](children, spec.context)
+        return _REGISTERED[spec.type].unflatten_fn(children, spec.context)
 
     return build(treespec)
 
