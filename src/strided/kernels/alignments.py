@@ -12,7 +12,6 @@ from .lower import IR, Lowering, Value
 DTYPES = ("float32", "float64")
 GRAIN = 1 << 12  # states a part should have at least
 MINUS_INFINITY = "0xFFF0000000000000"
-NOT_A_NUMBER = "0x7FF8000000000000"
 
 
 def build(kind: str, dtype, steps: int, batch: int, classes: int, longest: int, blank: int, flag: bool = False) -> tuple[bytes, int]:
@@ -34,6 +33,11 @@ def _sum_of_three(a, b, c, emitted):
     top = E.maximum(E.maximum(a, b), c)
     top = E.where(top == E.constant(-float("inf")), 0.0, top)
     return E.log(E.exp(a - top) + E.exp(b - top) + E.exp(c - top)) + top + emitted
+
+
+def _sum_of_two(a, c):
+    top = E.maximum(a, c)
+    return E.log(E.exp(a - top) + E.exp(c - top)) + top
 
 
 class _Text:
@@ -162,7 +166,6 @@ class _Text:
             self.put("0", self.skips_at, b.add(count, 1), "i64")
             infinite = b(f"fcmp oeq {t} {lost}, 0x7FF0000000000000")
             dead = b(f"and i1 {infinite}, {b(f'icmp ne i64 {self.flag}, 0')}")
-            start = b.select(infinite, NOT_A_NUMBER, "0.0", t)
             self.fill(self.element(self.row, -2), 0, b.add(count, 4), MINUS_INFINITY)
             with b.loop(0, self.steps) as back:
                 at = b.sub(b.sub(self.steps, 1), back)
@@ -173,7 +176,7 @@ class _Text:
                 def idle(result=result):
                     self.fill(result, 0, self.classes, "0.0")
 
-                def active(at=at, n=n, place=place, result=result, count=count, length=length, step=step, lost=lost, factor=factor, start=start):
+                def active(at=at, n=n, place=place, result=result, count=count, length=length, step=step, lost=lost, factor=factor):
                     self.gather(x, at, n, count)
 
                     def begin():
@@ -187,17 +190,18 @@ class _Text:
 
                     b.either(b(f"icmp eq i64 {b.add(at, 1)}, {step}"), begin, go)
                     line, probabilities = self.element(alphas, b.mul(place, self.states)), self.element(x, b.mul(place, self.classes))
-                    access, around = b.parallel()
-                    with b.loop(0, count, extra=around) as k:
-                        values = {"a": self.read(line, k, None, access), "c": self.read(self.row, k, None, access), "e": self.read(self.emitted_at, k, None, access), "nll": lost}
-                        self.put(self.emit(lambda a, c, e, nll: E.exp(a + c + nll - e), **values), self.extra, k, None, access)
-                    self.fill(self.per_class, 0, self.classes, start)
-                    with b.loop(0, count) as k:
+                    self.fill(self.per_class, 0, self.classes, MINUS_INFINITY)
+                    with b.loop(0, count) as j:  # the last state first, as PyTorch adds those of a class
+                        k = b.sub(b.sub(count, 1), j)
                         own = self.element(self.per_class, self.read(self.classes_at, k, "i64"))
-                        b.store(t, b(f"fadd {t} {b.load(t, own)}, {self.read(self.extra, k)}"), own)
+                        before, both = b.load(t, own), self.emit(lambda a, c: a + c, a=self.read(line, k), c=self.read(self.row, k))
+                        total = b.cell(t, both)
+                        with b.when(b(f"fcmp une {t} {before}, {MINUS_INFINITY}")):
+                            total.set(self.emit(_sum_of_two, a=before, c=both))
+                        b.store(t, total.get(), own)
                     access, around = b.parallel()
                     with b.loop(0, self.classes, extra=around) as c:
-                        values = {"p": self.read(probabilities, c, None, access), "o": self.read(self.per_class, c, None, access), "w": factor}
-                        self.put(self.emit(lambda p, o, w: (E.exp(p) - o) * w, **values), result, c, None, access)
+                        values = {"p": self.read(probabilities, c, None, access), "o": self.read(self.per_class, c, None, access), "w": factor, "nll": lost}
+                        self.put(self.emit(lambda p, o, w, nll: (E.exp(p) - E.exp(o + nll - p)) * w, **values), result, c, None, access)
 
                 b.either(unused, idle, active)
