@@ -351,6 +351,15 @@ def test_the_choice_follows_the_hosts_features(granted, monkeypatch):
     assert choice("int8", Host("aarch64", 128, "+dotprod")) == "sdot"
 
 
+def test_arm_features_are_those_of_every_core(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit.sys, "platform", "linux")
+    listing = tmp_path / "cpuinfo"
+    listing.write_text("processor\t: 0\nFeatures\t: fp asimd asimddp bf16 i8mm\n\nprocessor\t: 1\nFeatures\t: fp asimd asimddp i8mm\n")
+    assert jit.arm_features(str(listing)) == {"+dotprod", "+i8mm"}
+    listing.write_text("processor : 0\n")
+    assert jit.arm_features(str(listing)) == jit.arm_features(str(tmp_path / "none")) == set()
+
+
 def test_asking_for_the_tile_registers_never_fails():
     assert gemm_dots.permitted() in (True, False)
     assert gemm_dots.permitted() is gemm_dots.permitted()  # asked once

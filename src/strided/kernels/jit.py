@@ -58,9 +58,34 @@ def host() -> Host:
     global _host
     if _host is None:
         # Asking LLVM for the host costs 15 ms only when targets are initialised; names and features do not need that.
-        features = llvm.get_host_cpu_features()
-        _host = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten())
+        features, triple = llvm.get_host_cpu_features().flatten(), llvm.get_process_triple()
+        if triple.startswith(("aarch64", "arm64")):  # LLVM does not ask for all of them there
+            features = ",".join([features, *sorted(arm_features() - set(features.split(",")))]).strip(",")
+        _host = Host(triple, llvm.get_host_cpu_name(), features)
     return _host
+
+
+# feature of LLVM: (its name in Linux' /proc/cpuinfo, what sysctl calls it on macOS)
+_ARM = {"+dotprod": ("asimddp", "FEAT_DotProd"), "+bf16": ("bf16", "FEAT_BF16"), "+i8mm": ("i8mm", "FEAT_I8MM")}
+
+
+def arm_features(cpuinfo: str = "/proc/cpuinfo") -> set[str]:
+    """The dot products that an arm64 processor has, as the system tells: of Linux those that every core lists, of macOS what sysctl says."""
+    if sys.platform == "darwin":
+        import ctypes
+
+        ask, found = ctypes.CDLL(None).sysctlbyname, set()
+        for feature, (_, name) in _ARM.items():
+            value, size = ctypes.c_int(0), ctypes.c_size_t(4)
+            if ask(f"hw.optional.arm.{name}".encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)) == 0 and value.value:
+                found.add(feature)
+        return found
+    try:
+        with open(cpuinfo) as file:
+            cores = [set(line.partition(":")[2].split()) for line in file if line.startswith("Features")]
+    except OSError:
+        return set()
+    return {feature for feature, (flag, _) in _ARM.items() if cores and all(flag in core for core in cores)}
 
 
 def __getattr__(name: str):

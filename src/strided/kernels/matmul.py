@@ -275,7 +275,7 @@ def _grid(p, parts, nr, fits):
     return min(cost(down) for down in range(parts, 0, -1))[2:]
 
 
-def _guided(units, threads, least, most=1 << 16, share=0.6):
+def _guided(units, threads, least, most=1 << 16, share=0.4):
     """At most `most` sizes that add up to `units`: a round shares out that much of what is left."""
     sizes: list[int] = []
     while units > 0:
