@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import strided as torch
@@ -169,3 +171,19 @@ def test_fill_and_zero_end_the_history():
     h.zero_()
     (h + w).sum().backward()
     assert w.grad.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name, arguments, expected", [
+    ("clamp_min_", (0.9,), [0, 1, 1]), ("clamp_max_", (0.9,), [1, 0, 0]), ("cumprod_", (0,), [4, 1.5, 0.5]), ("nan_to_num_", (), [1, 1, 1]), ("logit_", (0.1,), [4, 0, 0]),
+])  # fmt: skip
+def test_what_was_saved_of_the_input_is_its_old_values(name, arguments, expected):
+    """An operator whose gradient needs its input, in place, and once more in a chain of such."""
+    x = torch.tensor([0.5, 1.0, 2.0], requires_grad=True)
+    getattr(x * 1, name)(*arguments).sum().backward()
+    assert x.grad.tolist() == pytest.approx(expected)
+    y = x * 1
+    getattr(y[:], name)(*arguments)  # through a window
+    (g,) = torch.autograd.grad(y.sum(), x)
+    assert g.tolist() == pytest.approx(expected)
+    (g,) = torch.autograd.grad((x * 1).clamp_min_(0.75).div_(-2).exp_().sum(), x)
+    assert g.tolist() == pytest.approx([0, -0.5 * math.exp(-0.5), -0.5 * math.exp(-1)])

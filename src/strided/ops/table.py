@@ -10,7 +10,8 @@ from typing import Any
 
 from .. import dispatch
 from ..autograd import backward, check_inplace, no_grad
-from ..autograd.graph import move_retained, record_inplace
+from ..autograd.graph import gradient_edge, move_retained, record_inplace
+from ..autograd.saved import attached
 from ..dispatch import CONTEXT, HOOKS, hooked_call
 from ..errors import PackedOperand
 from ..tensor import Tensor
@@ -164,6 +165,8 @@ def adopt(x: Tensor, result: Tensor, name: str) -> Tensor:
         raise RuntimeError(f"result type {result.dtype.scalar_name} can't be cast to the desired output type {x.dtype.scalar_name}")
     check_overlap(x)
     tracked = result._tracked
+    if tracked:
+        _keep_old_values(result._node, x)
     assign(x, result)
     x.mem.version += 1
     if tracked:
@@ -174,6 +177,16 @@ def adopt(x: Tensor, result: Tensor, name: str) -> Tensor:
         else:
             record_inplace(CopyBackward0, (x, result), x)
     return x
+
+
+def _keep_old_values(node: Any, x: Tensor) -> None:
+    """Before x is written: what `node` saved of x for its gradient is x as it is now, so it becomes a copy."""
+    for i, entry in enumerate(node.saves or ()):
+        if entry is not None and entry[0] is x:
+            old = self_copy(x)
+            if (edge := gradient_edge(x)) is not None:
+                attached(old, edge[0], edge[1])
+            node.saves[i] = (old, old.mem.version, old._node)
 
 
 def assign(destination: Tensor, source: Tensor) -> None:
