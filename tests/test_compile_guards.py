@@ -493,3 +493,24 @@ def test_an_attribute_is_no_global_of_that_name():
         run(torch.ones(3, 2))
         assert read(torch.ones(1)).item() == space["step"]
     assert run.programs == 2 and read.programs == 5
+
+
+def test_tensors_of_numbers_are_constants():
+    class Table(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factors = [1.0, 2.0, 3.0]
+
+        def forward(self, x):
+            return x * torch.tensor(self.factors) + torch.tensor([[1], [2]]) + F.embedding(torch.tensor([1, 0]), torch.eye(3))
+
+    net = Table()
+    run = torch.compile(net)
+    for number in range(6):
+        if number == 3:
+            net.factors[1] = 5.0
+        x = torch.randn(2, 3, requires_grad=True)
+        out = run(x)
+        out.sum().backward()
+        assert torch.equal(out, net(x)) and x.grad.tolist() == [net.factors] * 2
+    assert run.compiled.programs == 2 and not run.compiled.reasons

@@ -45,8 +45,14 @@ class Memory:
         return (name, address - start) if address < end else None
 
 
+class Constant(NamedTuple):
+    """A slot that takes the address of these bytes: a tensor made of Python's numbers."""
+
+    data: bytes
+
+
 class Step(NamedTuple):
-    """A recorded step with its addresses resolved: a slot is an int, a `Number`, or ((kind, number), offset). writes: the regions that it may write, where that is known."""
+    """A recorded step with its addresses resolved: a slot is an int, a `Number`, a `Constant`, or ((kind, number), offset). writes: the regions that it may write, where that is known."""
 
     what: Any
     slots: tuple
@@ -64,6 +70,9 @@ def resolve(steps, memory: Memory) -> list[Step]:
                 slots.append(value)
                 continue
             place = memory.find(value) if value >= _POINTERS[0] else None
+            if place is None and step.what == "move" and step.data is not None and len(slots) == 1:
+                slots.append(Constant(step.data))
+                continue
             if place is None and _POINTERS[0] <= value < _POINTERS[1]:
                 where = "" if step.line is None else f" (line {step.line[1]})"
                 raise Unknown(f"it uses memory that is neither an argument nor a tensor of the module or the function{where}")
@@ -87,6 +96,7 @@ class Program:
 
     def __init__(self, steps: list[Step], sizes: dict[tuple, int], places: dict[tuple, tuple[int, int]], bases: int, pause: int | None = None, numbers: int = 0):
         self.kept = [step.what for step in steps if type(step.what) is bytes]  # descriptors must outlive their addresses
+        self.kept += [slot.data for step in steps for slot in step.slots if type(slot) is Constant]
         own = {name for step in steps for name in names(step) if name not in places}
         self.temporary = sum(sizes[name] for name in own)
         offsets, self.arena = plan_memory(steps, {name: sizes[name] for name in own})
@@ -101,7 +111,7 @@ class Program:
                 words = []
                 counts.append(0)
                 parts.append(words)
-            slots = [(-1, s) if type(s) is int else (1 + bases + s.place, 0) if type(s) is Number else _shifted(places[s[0]], s[1]) for s in step.slots]
+            slots = [_place(slot, places, 1 + bases) for slot in step.slots]
             self.used.update(base for base, _ in slots)
             if step.what == "flag":
                 self.flags += slots
@@ -129,8 +139,16 @@ class Program:
         return True
 
 
-def _shifted(place: tuple[int, int], offset: int) -> tuple[int, int]:
-    return place[0], place[1] + offset
+def _place(slot, places: dict[tuple, tuple[int, int]], numbers: int) -> tuple[int, int]:
+    """A slot as a program has it: number of a base (-1: none) and what is added to it."""
+    if type(slot) is int:
+        return -1, slot
+    if type(slot) is Number:
+        return numbers + slot.place, 0
+    if type(slot) is Constant:
+        return -1, _address(slot.data)
+    base, offset = places[slot[0]]
+    return base, offset + slot[1]
 
 
 def _address(descriptor: bytes) -> int:

@@ -20,6 +20,7 @@ from ..kernels.runtime_capture import BUFFER, FILL, FLAG, LAUNCH, LAUNCH_NEW, MO
 from .updates import Number, Watched
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+CONSTANT = 1 << 16  # bytes of Python's numbers that a program keeps
 _LOCK = threading.Lock()  # one recording at a time: the border has one callback
 
 
@@ -29,6 +30,7 @@ class Step(NamedTuple):
     what: Any
     slots: tuple[int, ...]
     line: tuple[str, int] | None  # the user's file and line, where one is on the stack
+    data: bytes | None = None  # what a move moves, where that is little: numbers of Python's have no memory of their own afterwards
 
 
 class Recording:
@@ -89,7 +91,8 @@ class Recording:
             self.steps.append(Step("fill", slots, user_line()))
         elif kind == MOVE:
             self.watched.launched = True
-            self.steps.append(Step("move", slots, user_line()))
+            data = ctypes.string_at(slots[1], slots[2]) if slots[2] <= CONSTANT else None
+            self.steps.append(Step("move", slots, user_line(), data))
         elif kind == FLAG:
             self.steps.append(Step("flag", slots, user_line()))
         elif kind == READ:
