@@ -3,9 +3,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import stride_cases  # noqa: E402
+import stride_cases
 
-import strided  # noqa: E402
+import strided
 
 # Gradients whose values agree but which lie in another order. PyTorch's follow from which formula it happens to have for a function that is made of several here.
 GRADIENTS = {

@@ -266,7 +266,10 @@ def _adaptive_avg(n, input, output_size):
     targets = _targets(input, n, output_size)
     form = suggested(input.spec.layout) if input.dim() == n + 2 else contiguous_format
     if all(t == 1 for t in targets):
-        return input.mean(tuple(range(-n, 0)), keepdim=True).contiguous(memory_format=form)
+        if form is contiguous_format:
+            return input.mean(tuple(range(-n, 0)), keepdim=True)
+        means = input.mean(tuple(range(-n, 0)))  # [N, C] → [N, 1.., C] → [N, C, 1..], with PyTorch's strides
+        return means.reshape(means.size(0), *(1,) * n, -1).permute(0, n + 1, *range(1, n + 1))
     if not resample.takes(input):
         return _averaged_by_matrix(n, input, targets).contiguous(memory_format=form if n == 2 else contiguous_format)
     if n == 3:  # PyTorch's volumes become contiguous here, as in `_sums`
