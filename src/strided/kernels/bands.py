@@ -5,8 +5,10 @@ that images whose channels lie innermost are as quick as rows. What the weights 
 """
 from __future__ import annotations
 
+import struct
+
 from . import jit, native
-from .loops import Body
+from .loops import HEADER, Body
 from .lower import IR
 
 DTYPES = ("float32", "float64")
@@ -15,20 +17,33 @@ LONG = 1 << 18
 TOGETHER = 4  # taps that are added up before a result is stored
 
 
-def build_bands(dtype, rows: int, size: int, out_size: int, inner: int, taps: int, result_bytes: int = 0) -> bytes:
-    """Descriptor for row-major x [rows, size, inner] → [rows, out_size, inner]. Slots: result, x, int64 (first element, number of taps) [out_size, 2], weights [out_size, taps]."""
+def build_bands(dtype, rows: int, size: int, inner: int, first, weights, result_bytes: int = 0) -> bytes:
+    """Descriptor for row-major x [rows, size, inner] → [rows, O, inner], O bands of `weights` (lists of numbers) from element `first` on. Slots: result, x."""
+    out_size, taps = len(first), max(1, *map(len, weights))
     alone = inner == 1
     address = jit.compile_kernel(("bands", dtype.name, alone), lambda: _text(IR[dtype.name], dtype.itemsize, alone))
     items = rows if alone else rows * out_size
     work = rows * out_size * inner * taps
     parts = max(1, min(native.parts_for(work, GRAIN), max(items, 1)))
-    return native.pack_desc(address, 4, parts, work >= LONG, result_bytes, [rows, size, out_size, inner, taps])
+    words = [rows, size, out_size, inner, taps]
+    words += [word for start, band in zip(first, weights) for word in (start, len(band))]
+    words += [_bits(w, dtype.itemsize) for band in weights for w in (*band, *(0.0,) * (taps - len(band)))]
+    return native.pack_desc(address, 2, parts, work >= LONG, result_bytes, words)
+
+
+def _bits(value: float, size: int) -> int:
+    """A number as the word whose first bytes in memory are it."""
+    return struct.unpack("<q", struct.pack("<f", value) + bytes(4) if size == 4 else struct.pack("<d", value))[0]
 
 
 def _text(type: str, itemsize: int, alone: bool) -> str:
     b = Body()
     rows, size, out_size, inner, taps = (b.word(i) for i in range(5))
-    out, x, table, weights = (b.slot(i) for i in range(4))
+    out, x = b.slot(0), b.slot(1)
+    table = b(f"getelementptr i64, ptr %desc, i64 {HEADER + 5}")
+    weights = b(f"getelementptr i64, ptr {table}, i64 {b.mul(out_size, 2)}")
+    word = lambda base, index: b(f"getelementptr i64, ptr {base}, i64 {index}")  # a number has a word, whatever its size
+    weight = lambda base, index: b.load(type, word(base, index))
     element = lambda base, index: b(f"getelementptr {type}, ptr {base}, i64 {index}")
     read = lambda base, index, extra="": b.load(type, element(base, index), extra)
     product = lambda w, v: b(f"fmul contract {type} {w}, {v}")
@@ -36,7 +51,7 @@ def _text(type: str, itemsize: int, alone: bool) -> str:
 
     def band(o):
         entry = b(f"getelementptr i64, ptr {table}, i64 {b.mul(o, 2)}")
-        return b.load("i64", entry), b.load("i64", b(f"getelementptr i64, ptr {entry}, i64 1")), element(weights, b.mul(o, taps))
+        return b.load("i64", entry), b.load("i64", word(entry, 1)), word(weights, b.mul(o, taps))
 
     if alone:
         low, high = b.share(rows)
@@ -47,15 +62,15 @@ def _text(type: str, itemsize: int, alone: bool) -> str:
                 total = b.cell(type, "0.0")
                 with b.when(b(f"icmp ne i64 {count}, 0")):
                     here = element(source, first)
-                    total.set(product(read(w, 0), read(here, 0)))
+                    total.set(product(weight(w, 0), read(here, 0)))
                     with b.loop(1, count, extra=b.plain()) as t:
-                        total.set(plus(total.get(), product(read(w, t), read(here, t))))
+                        total.set(plus(total.get(), product(weight(w, t), read(here, t))))
                 b.store(type, total.get(), element(target, o))
         return b.text()
 
     def some(number, w, source, target, more):
         """target = (itself +) the first taps."""
-        factors = [read(w, t) for t in range(number)]
+        factors = [weight(w, t) for t in range(number)]
         lines = [element(source, b.mul(inner, t)) for t in range(number)]
         access, around = b.parallel()
         with b.loop(0, inner, extra=around) as i:
@@ -78,5 +93,5 @@ def _text(type: str, itemsize: int, alone: bool) -> str:
             with b.when(chosen):
                 some(number, w, source, target, False)
         with b.loop(TOGETHER, count) as t:
-            some(1, element(w, t), element(source, b.mul(t, inner)), target, True)
+            some(1, word(w, t), element(source, b.mul(t, inner)), target, True)
     return b.text()

@@ -385,7 +385,8 @@ def column_module(acc: str, tile: Tile, height: int, attributes: str) -> str:
             given = f"ptr {text.pieces}, i64 {word['pieces']}, ptr {f.at(acc, weights, c)}, i64 {word['channels']}, ptr {f.at(acc, source, c)}, ptr {text.scratch}"
             f.do(f"call void @columns({given}, i64 {p}, i64 {last}, ptr {shift}, ptr {f.at(acc, target, c)}, ptr {text.at('at_y')}, i64 {f.sub(word['channels'], c)})")
 
-    text.items(x, out, 0, *text.share(text.count()), each)
+    low, high = text.share(text.count())
+    text.items(x, out, 0, low, high, each)
     return module(f, band(acc, tile, attributes), column_tile(acc, tile, height, attributes))
 
 

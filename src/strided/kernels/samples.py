@@ -117,11 +117,11 @@ class _Text:
                 base, target = self.element(image, b.mul(row, self.plane)), self.element(out, b.add(b.mul(row, self.places), p0))
                 access, around = b.parallel()
                 with b.loop(0, count, extra=around) as i:
-                    total = None
+                    total = ""
                     for k in range(len(self.corners)):
                         value, weight = self.pixel(base, i, k, access)
                         term = b(f"fmul contract {t} {value}, {weight}")
-                        total = term if total is None else b(f"fadd contract {t} {total}, {term}")
+                        total = b(f"fadd contract {t} {total}, {term}") if total else term
                     b.store(t, total, self.element(target, i), access)
 
     def tap_sums(self) -> None:

@@ -8,13 +8,11 @@ from functools import cached_property
 
 from ..autograd import backward, record, tracking
 from ..dispatch import PlanCache, launch_new
-from ..dtypes import int64
 from ..formats import contiguous_format, suggested
 from ..kernels import bands as kernels
 from ..layout import Layout
 from ..tensor import Spec, Tensor, wrap
 from .folding import plain
-from .table import TABLE
 
 _plans = PlanCache()
 
@@ -25,8 +23,6 @@ class Bands:
     def __init__(self, size: int, first: list[int], weights: list[list[float]]):
         self.size, self.first, self.weights = size, first, weights
         self.out = len(first)
-        self.taps = max(1, *map(len, weights))
-        self._tables: dict = {}
 
     @cached_property
     def transposed(self) -> Bands:
@@ -43,13 +39,6 @@ class Bands:
     def at(self, o: int, s: int) -> float:
         place = s - self.first[o]
         return self.weights[o][place] if 0 <= place < len(self.weights[o]) else 0.0
-
-    def tables(self, dtype) -> tuple[Tensor, Tensor]:
-        """(first element and number of taps [out, 2], weights [out, taps]) as kernels read them."""
-        if dtype not in self._tables:
-            places = TABLE["tensor"].call([[f, len(w)] for f, w in zip(self.first, self.weights)], dtype=int64)
-            self._tables[dtype] = places, TABLE["tensor"].call([w + [0.0] * (self.taps - len(w)) for w in self.weights], dtype=dtype)
-        return self._tables[dtype]
 
 
 def takes(x: Tensor) -> bool:
@@ -87,10 +76,9 @@ def _product(x: Tensor, dim: int, bands: Bands, form) -> Tensor:
         order = list(range(x.ndim)) if form is contiguous_format else [0, *range(2, x.ndim), 1]  # as they lie in memory
         at = order.index(dim)
         outer, inner = (Layout.contiguous([x.shape[d] for d in part]).numel for part in (order[:at], order[at + 1 :]))
-        places, weights = bands.tables(x.dtype)
-        plan = _plans.put(key, (spec, kernels.build_bands(x.dtype, outer, bands.size, bands.out, inner, bands.taps, spec.nbytes), places, weights))
-    spec, descriptor, places, weights = plan
-    mem = launch_new(descriptor, x.ptr, places.ptr, weights.ptr)
+        plan = _plans.put(key, (spec, kernels.build_bands(x.dtype, outer, bands.size, inner, bands.first, bands.weights, spec.nbytes)))
+    spec, descriptor = plan
+    mem = launch_new(descriptor, x.ptr)
     return wrap(spec, mem, mem.data)
 
 
