@@ -157,3 +157,23 @@ def test_gradients_of_infinite_gradients_stay_where_they_are():
     y = F.interpolate(x, size=3)  # every second pixel
     (g,) = torch.autograd.grad(y, x, torch.full_like(y, math.inf))
     assert g.isinf().sum() == 9 and (g == 0).sum() == 27
+
+
+def test_compiled_networks_run_as_programs():
+    nn = torch.nn
+    layers = nn.Conv2d(3, 20, 3, 2, 1), nn.BatchNorm2d(20), nn.ReLU(), nn.Conv2d(20, 20, 3, padding=1, groups=20), nn.AvgPool2d(2), nn.Upsample(scale_factor=2, mode="bilinear")
+    net = nn.Sequential(*layers, nn.GroupNorm(4, 20), nn.MaxPool2d(2), nn.AdaptiveMaxPool2d(2)).to(memory_format=torch.channels_last)
+    compiled = torch.compile(net.forward)
+    for _ in range(3):
+        x = image(2, 3, 16, 12, last=True)
+        start = net[1].running_mean.clone()
+        expected = net(x)
+        gradients = torch.autograd.grad(expected.square().sum(), list(net.parameters()))
+        moved = net[1].running_mean.clone()
+        net[1].running_mean.copy_(start)
+        actual = compiled(x)
+        assert torch.equal(net[1].running_mean, moved) and lies_last(actual)
+        torch.testing.assert_close(actual, expected)
+        for a, b in zip(torch.autograd.grad(actual.square().sum(), list(net.parameters())), gradients):
+            torch.testing.assert_close(a, b)
+    assert not compiled.reasons
