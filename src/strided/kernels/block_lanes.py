@@ -335,11 +335,11 @@ class Lanes(Dotting):
         def short(u, x, here, inside):
             """Row by row, which leaves registers to the sums of the stretch."""
             start = f.load(i32, f.at("i32", offsets, f.mul(u, lanes)), 4)
-            places = [(chunk, side) for chunk in range(chunks) for side in range(self.sides)]
+            places = [(v, chunk, side) for v in range(max(1, bytes_ // w)) for chunk in range(chunks) for side in range(self.sides)]
             some = [digits_at(f.at("i8", x, number * self.digits * w)) for number in range(len(places))]
             found = []
             for r in range(ROWS):
-                rows_ = [repeated(r, f.at("i8", here, side * w + inside + chunk * step)) for chunk, side in places]
+                rows_ = [repeated(r, f.at("i8", here, (v * self.sides + side) * w + inside + chunk * step)) for v, chunk, side in places]
                 total = "zeroinitializer"
                 for row, x_digits in zip(rows_, some):
                     total = self.dot(f, total, row, x_digits[1])
