@@ -253,3 +253,15 @@ def test_a_subclass_trains():
     loss.backward()
     torch.optim.SGD(layer.parameters(), lr=0.1).step()
     assert type(loss) is Tagged and type(layer.weight.grad) in (torch.Tensor, Tagged) and not torch.equal(before, layer.weight)
+
+
+@pytest.mark.parametrize("name, args", [("t", ()), ("transpose", (0, 1)), ("permute", ((1, 0),)), ("unsqueeze", (0,)), ("squeeze", (0,)), ("select", (0, 1)), ("reshape", ((2, 2),)), ("flatten", ()), ("relu", ()), ("atan2", (1,))])
+def test_views_and_functions_of_what_is_no_tensor(name, args):
+    class Answers:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, len(args)
+
+    assert getattr(torch, name)(Answers(), *args)[0] == name
+    with pytest.raises(TypeError):
+        getattr(torch, name)(object(), *args)

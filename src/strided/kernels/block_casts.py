@@ -17,7 +17,7 @@ PRODUCT_WORDS = [*WORDS, "m", "row_x", "row_y", "wide", "stretch", "step", "pad"
 SLOTS = 7  # Y, X, three parts of W, its tensor scale, bias
 FIRST = 8
 GRAIN = 1 << 14  # elements a part should have at least
-STREAM = 32 << 20  # bytes of a result from which it is written past the caches (as in map.py)
+STREAM = 16 << 20  # bytes of a result from which it is written past the caches (as in map.py)
 FLOATS = ("float32", "bfloat16", "float16")
 
 

@@ -28,6 +28,7 @@ from .views import (
     infer_shape,
     integer,
     integers,
+    no_tensor,
     remember,
     unsqueeze,
 )  # fmt: skip
@@ -121,7 +122,9 @@ def reshape(input, *sizes, shape=None):
     except (KeyError, TypeError, AttributeError):
         new = False  # planned outside: an error there has no KeyError behind it
     if new is False:
-        return _reshape(check_tensor("reshape", input), integers("reshape", "shape", sizes if shape is None else (shape,)))
+        if not isinstance(input, Tensor):
+            return no_tensor(reshape, input, *(sizes if shape is None else (shape,)))
+        return _reshape(input, integers("reshape", "shape", sizes if shape is None else (shape,)))
     if new is None:
         return _reshape(input, sizes)
     return window(input, new, input.ptr, ViewBackward0, self_sym_sizes=input.spec.shape)
@@ -141,8 +144,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("flatten", input)
-        raise
+        return no_tensor(flatten, input, start_dim, end_dim)
     shape = spec.cache.get(("flatten", start_dim, end_dim))
     if shape is None:
         shape = remember(spec, ("flatten", start_dim, end_dim), _flat_shape(spec, start_dim, end_dim))

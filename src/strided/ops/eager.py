@@ -156,13 +156,15 @@ def _mixed(op: Pointwise, entry: Entry, *operands):
         return ask(entry.call, asked, operands, {})
     signatures.check(entry.name, operands)
     try:
-        operands = tuple(number(o) for o in operands)
+        numbers = tuple(number(o) for o in operands)
     except TypeError:
-        if (answer := refused(entry, operands)) is not NOT_TAKEN:
-            return answer
-        bad = next(o for o in operands if not isinstance(o, Tensor | bool | int | float | complex))
-        raise TypeError(f"{entry.name}(): expected tensors or numbers, but got {type(bad).__name__}") from None
-    return op(*operands)
+        numbers = None
+    if numbers is not None:
+        return op(*numbers)
+    if (answer := refused(entry, operands)) is not NOT_TAKEN:
+        return answer
+    bad = next(o for o in operands if not isinstance(o, Tensor | bool | int | float | complex))
+    raise TypeError(f"{entry.name}(): expected tensors or numbers, but got {type(bad).__name__}")
 
 
 def _nary(op: Pointwise, entry: Entry):

@@ -142,7 +142,8 @@ def refused(entry: Any, args: tuple, kwargs: dict | None = None) -> Any:
         return ask(entry.call, asked, args, kwargs or {})
     dunder = _REFLECTED.get(entry.name)
     if dunder is not None and len(args) == 2 and isinstance(args[0], Tensor) and not kwargs:
-        reflected = getattr(type(args[1]), dunder, None)
+        kind = type(args[1])
+        reflected = getattr(kind, dunder, None) if kind.__module__ != "builtins" else None  # a list's own * tells less than add's and mul's own words
         answer = NotImplemented if reflected is None else reflected(args[1], args[0])
         return NOT_TAKEN if answer is NotImplemented else answer
     return NOT_TAKEN

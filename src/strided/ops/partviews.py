@@ -15,7 +15,7 @@ from ..dispatch import CONTEXT, HOOKS
 from ..layout import Layout, wrap_dim
 from ..tensor import Spec, Tensor, bytes_for, wrap
 from .table import TABLE, operator
-from .views import check_tensor, hooked, hot_operator, integer, integers, one_of, plan_of
+from .views import hooked, hot_operator, integer, integers, no_tensor, one_of, plan_of
 
 
 def place_back(g: Tensor, shape, function: Callable[..., Tensor], *where) -> Tensor:
@@ -78,8 +78,7 @@ def select(input, dim=None, index=None, axis=None):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("select", input)
-        raise
+        return no_tensor(select, input, dim, index)
     try:
         new, move = spec.cache["select", dim, index]
     except KeyError:

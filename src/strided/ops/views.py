@@ -14,10 +14,11 @@ from typing import Any
 from .. import errors
 from ..autograd import backward, methods
 from ..autograd.graph import window
-from ..dispatch import CONTEXT, HOOKS, hooked_call
+from ..dispatch import CONTEXT, HOOKS, NOT_TAKEN, hooked_call
 from ..kernels.native_objects import new as _new
 from ..layout import Layout, infer_size
 from ..tensor import Spec, Tensor, place_of
+from .overriding import refused
 from .table import TABLE, Entry, operator
 
 _CACHE_LIMIT = 16_384  # plans kept for all specs together; then every cache is emptied
@@ -71,6 +72,15 @@ def check_tensor(name: str, value: Any, argument: str = "input") -> Tensor:
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}(): argument '{argument}' (position 1) must be Tensor, not {type(value).__name__}")
     return value
+
+
+def no_tensor(function: Any, input: Any, *args: Any) -> Any:
+    """What an `input` that is no tensor answers (`__torch_function__`), called where its spec was asked for. Raises PyTorch's TypeError where it has no answer."""
+    if isinstance(input, Tensor):
+        return input.spec  # raises, as it did
+    if (answer := refused(function.entry, (input, *args))) is not NOT_TAKEN:
+        return answer
+    return check_tensor(function.entry.name, input)
 
 
 def integer(name: str, argument: str, value: Any) -> int:
@@ -128,8 +138,7 @@ def view(input, *shape, size=None, dtype=None):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("view", input)
-        raise
+        return no_tensor(view, input, *shape)
     try:
         new, _ = spec.cache["view", shape]
     except (KeyError, TypeError):
@@ -268,8 +277,7 @@ def transpose(input, dim0, dim1):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("transpose", input)
-        raise
+        return no_tensor(transpose, input, dim0, dim1)
     try:
         new, _ = spec.cache["transpose", dim0, dim1]
     except KeyError:
@@ -293,8 +301,7 @@ def t(input):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("t", input)
-        raise
+        return no_tensor(t, input)
     try:
         new, _ = spec.cache["t"]
     except KeyError:
@@ -323,8 +330,7 @@ def permute(input, *dims_given, dims=None):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("permute", input)
-        raise
+        return no_tensor(permute, input, *(dims_given if dims is None else (dims,)))
     try:
         new, known = spec.cache["permute", dims_given]
     except (KeyError, TypeError):
@@ -357,8 +363,7 @@ def unsqueeze(input, dim=None, axis=None):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("unsqueeze", input)
-        raise
+        return no_tensor(unsqueeze, input, dim)
     try:
         new, _ = spec.cache["unsqueeze", dim]
     except KeyError:
@@ -390,8 +395,7 @@ def squeeze(input, dim=None, axis=None, *more):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("squeeze", input)
-        raise
+        return no_tensor(squeeze, input, dim)
     try:
         new, _ = spec.cache["squeeze", dim]
     except (KeyError, TypeError):
@@ -420,8 +424,7 @@ def expand(input, *shape, size=None, implicit=False):
     try:
         spec = input.spec
     except AttributeError:
-        check_tensor("expand", input)
-        raise
+        return no_tensor(expand, input, *shape)
     try:
         new, _ = spec.cache["expand", shape]
     except (KeyError, TypeError):
