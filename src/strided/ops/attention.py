@@ -18,6 +18,7 @@ from ..tensor import Spec, empty, wrap
 from .dropping import drop
 from .elementwise import sum_to
 from .matmul import _tensors, matmul
+from .onlooking import seen_as
 from .table import TABLE, operator
 
 # ---- checks ---------------------------------------------------------------------------------------------------------------
@@ -204,7 +205,15 @@ def _fused_plan(query, key, value, mask, is_causal, keep):
 _GRADIENT_PLANS = PlanCache()
 
 
+def _back_flops(node, g) -> int:
+    """As if written out: the products for the weights, twice, and one for each input; 5 for each score. What the kernel computes again is not counted."""
+    query, key = node.saved[:2]
+    scores = g.numel() // max(g.shape[-1], 1) * key.shape[-2]
+    return scores * (4 * (query.shape[-1] + g.shape[-1]) + 5)
+
+
 @backward("ScaledDotProductFlashAttentionForCpu", saved_names=("query", "key", "value", "attn_mask", "statistics", "output"))
+@seen_as("scaled_dot_product_attention_backward", _back_flops)
 def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
     """The weights are computed again instead of kept: by the fused kernel a block of rows at a time, else in operators, which hold them while this runs."""
     query, key, value, mask, statistics, out = node.saved

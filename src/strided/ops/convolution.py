@@ -17,6 +17,7 @@ from ..tensor import Spec, wrap
 from . import convolution_last as last
 from .folding import plain
 from .matmul import matmul
+from .onlooking import seen_as
 from .table import TABLE, operator
 
 
@@ -173,7 +174,15 @@ def _by_products(x, weight, bias, stride, dilation, groups):
 # ---- gradients --------------------------------------------------------------------------------------------------------------------
 
 
+def _back_flops(node, g) -> int:
+    """A product as large as the convolution's for the input's gradient and for the weight's, a sum for the bias's."""
+    x, weight = node.saved
+    products = (x if node.transposed else g).numel() * weight.numel() // max(weight.shape[0], 1)
+    return 2 * products * (node.needs[0] + node.needs[1]) + g.numel() * node.needs[2]
+
+
 @backward("Convolution", saved_names=("input", "weight"))
+@seen_as("convolution_backward", _back_flops)
 def ConvolutionBackward0(node, g):
     x, weight = node.saved
     d_input = d_weight = d_bias = None

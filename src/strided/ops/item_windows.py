@@ -9,11 +9,13 @@ from ..autograd.graph import window
 from ..layout import Layout
 from ..tensor import wrap
 from .elementwise import assign
+from .onlooking import seen_as
 from .partviews import begun_gradient
 from .table import TABLE
 from .views import AliasBackward0, remember
 
 
+@seen_as("window_backward", moves=True)
 def _window_gradient(node, g):
     """Zeros with g in the window that the key describes; where the window is the whole, g itself in the old shape.
 

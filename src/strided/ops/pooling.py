@@ -13,6 +13,7 @@ from ..kernels.windows import build_put_back, build_windows
 from ..layout import Layout
 from ..tensor import Spec, Tensor, empty_of, wrap
 from .folding import plain
+from .onlooking import seen_as
 from .table import TABLE
 
 _plans = PlanCache()
@@ -117,7 +118,7 @@ def _node(name: str):
         return _put_back(node, g)
 
     function.__name__ = function.__qualname__ = f"{name}Backward0"
-    return backward(name, saved_names=("result1",))(function)
+    return backward(name, saved_names=("result1",))(seen_as("max_pool_backward", lambda node, g: g.numel())(function))
 
 
 NODES = {name: _node(name) for name in ("MaxPool2DWithIndices", "MaxPool3DWithIndices", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D")}

@@ -5,6 +5,7 @@ Holds `Bands`, the rows of weights, and `resample`. Which weights a mode of `int
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 
 from ..autograd import backward, record, tracking
 from ..dispatch import PlanCache, launch_new
@@ -13,6 +14,7 @@ from ..kernels import bands as kernels
 from ..layout import Layout
 from ..tensor import Spec, Tensor, wrap
 from .folding import plain
+from .onlooking import seen_as
 
 _plans = PlanCache()
 
@@ -89,12 +91,21 @@ def _back(node, g):
     return (resample(g, bands, "Resample") if tracking(g) else _products(plain(g), bands),)
 
 
+def _back_flops(node, g) -> int:
+    """A product and a sum for each weight, a dimension at a time."""
+    shape, total = list(g.shape), 0
+    for dim, band in reversed(node.bands.items()):
+        total += 2 * prod(shape) // max(shape[dim], 1) * sum(map(len, band.weights))
+        shape[dim] = band.size
+    return total
+
+
 def _node(name: str):
     def function(node, g):
         return _back(node, g)
 
     function.__name__ = function.__qualname__ = f"{name}Backward0"
-    return backward(name)(function)
+    return backward(name)(seen_as("resample_backward", _back_flops)(function))
 
 
 NAMES = (

@@ -9,6 +9,7 @@ from ..kernels import samples as kernels
 from ..layout import Layout
 from ..tensor import Spec, Tensor, wrap
 from .folding import plain
+from .onlooking import seen_as
 from .table import TABLE
 
 _plans = PlanCache()
@@ -42,7 +43,14 @@ def _run(build, shape, image, positions, operands) -> Tensor:
     return wrap(spec, mem, mem.data)
 
 
+def _back_flops(node, g) -> int:
+    """A product and a sum a tap, for the image's gradient and for the weights'."""
+    n, taps = node.saved[1].shape[:2]
+    return 2 * g.numel() * taps**n * (node.needs[0] + node.needs[1])
+
+
 @backward("Samples", saved_names=("input", "positions", "weights"))
+@seen_as("samples_backward", _back_flops)
 def SamplesBackward0(node, g):
     image, positions, weights = node.saved
     if tracking(g, image, weights):

@@ -29,6 +29,7 @@ class ChannelFold:
         self.name, self.ins, self.outs, self.over, self.like = name, ins.split(), outs.split(), over, like
         exprs = E.trace(function, len(self.ins))
         self.exprs = exprs if isinstance(exprs, tuple) else (exprs,)
+        self.flops = sum(map(E.flops, self.exprs))
         self.plans = PlanCache()
 
     def __call__(self, operands: tuple, dtypes: tuple, groups: int = 1, into: tuple = ()) -> list[Tensor]:

@@ -11,6 +11,7 @@ from ...dtypes import bool_, int64
 from ...kernels import alignments
 from ...kernels.native import new_storage
 from ...ops.folding import plain
+from ...ops.onlooking import seen_as
 from . import counts
 from .entry import entry
 from .padding import pad
@@ -118,6 +119,7 @@ def _launch(kind, x, longest, blank, flag, operands):
 
 
 @backward("CtcLoss", saved_names=("log_probs", "result1", "result0"))
+@seen_as("ctc_loss_backward", lambda node, g: 4 * node.saved[0].numel())
 def CtcLossKernelBackward0(node, g):
     """exp(x) − the probability that an alignment is in a state of a class, for each step and class."""
     x, alphas, loss = node.saved

@@ -8,6 +8,7 @@ from ...formats import contiguous_format, suggested
 from ...kernels import expr as E
 from ...ops.eager import pointwise
 from ...ops.folding import plain
+from ...ops.onlooking import seen_as
 from . import counts
 from .channelwise import ChannelFold
 from .entry import entry
@@ -78,6 +79,7 @@ _batch_norm_back = ChannelFold("batch_norm_backward", _batch_gradients, "x x c c
 
 
 @backward("NativeBatchNorm", saved_names=("input", "weight", "result1", "result2"))
+@seen_as("batch_norm_backward", lambda node, g: _batch_norm_back.flops * g.numel())
 def NativeBatchNormBackward0(node, g):
     x, weight, mean, rstd = node.saved
     if tracking(g, x, weight):
@@ -145,6 +147,7 @@ _running_back = ChannelFold("batch_norm_backward", _running_gradients, "x x c c 
 
 
 @backward("BatchNormByRunning", saved_names=("input", "weight", "running_mean", "result2"))
+@seen_as("batch_norm_backward", lambda node, g: _running_back.flops * g.numel())
 def BatchNormByRunningBackward0(node, g):
     x, weight, mean, rstd = node.saved
     if tracking(g, x, weight):
@@ -277,6 +280,7 @@ def _by_channels(input, groups, weight, bias, eps):
 
 
 @backward("NativeGroupNorm", saved_names=("input", "weight", "result1", "result2"))
+@seen_as("group_norm_backward", lambda node, g: 8 * g.numel())  # two sums of products, a product and two sums for the input
 def NativeGroupNormBackward0(node, g):
     x, weight, mean, rstd = node.saved
     if tracking(g, x, weight):

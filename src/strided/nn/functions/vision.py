@@ -8,6 +8,7 @@ from ...dispatch import launch
 from ...formats import suggested
 from ...kernels import sampler
 from ...ops import resample, sampling
+from ...ops.onlooking import seen_as
 from . import counts
 from .antialias import smoothed
 from .conv import tuple_of
@@ -265,6 +266,7 @@ def _trilinear(input, grid, padding_mode, align_corners):
 
 
 @backward("GridSampler3D", saved_names=("input", "grid"))
+@seen_as("grid_sampler_3d_backward", lambda node, g: 16 * g.numel() * (node.needs[0] + node.needs[1]))  # eight corners: a product and a sum each
 def GridSampler3DBackward0(node, g):
     input, grid = node.saved
     if tracking(g, input, grid):
