@@ -57,6 +57,7 @@ GLOBALS = """
 @g_thread = internal global i64 -1            ; the thread whose modes are at hand
 @g_modes = internal global ptr null
 @s_named_saves = internal constant [6 x i8] c"saves\\00"
+@s_mode = internal constant [25 x i8] c"a mode cannot be deleted\\00"
 
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare void @PyObject_GC_UnTrack(ptr)
@@ -74,7 +75,6 @@ declare i32 @PyObject_GenericSetAttr(ptr, ptr, ptr)
 declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare i32 @PyList_Append(ptr, ptr)
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i32 @PyUnicode_CompareWithASCIIString(ptr, ptr)
@@ -115,7 +115,13 @@ define internal void @hold(ptr %o, i64 %times) alwaysinline {
   ret void
 }
 
+; nothing is none: fields can be deleted
 define internal i1 @is_tensor(ptr %o) noinline {
+  %nothing = icmp eq ptr %o, null
+  br i1 %nothing, label %no, label %some
+no:
+  ret i1 false
+some:
   %tp = getelementptr i8, ptr %o, i64 8
   %t = load ptr, ptr %tp
   %plain = load ptr, ptr @g_tensor_type
@@ -242,8 +248,8 @@ def _modes() -> str:
     before = find.load("@g_modes")
     find.store(found, "@g_modes")  # held: while a thread ends, its dictionary is gone before the last of its code has run
     find.store("i64 %id", "@g_thread")
-    find.run("Py_DecRef", before)
-    find.give(find.load("@g_modes"))
+    find.run("Py_DecRef", before)  # may run code, and another thread meanwhile: what is at hand may no longer be what was found
+    find.give(found)
 
     now = Function("internal ptr @modes() noinline")
     id = now.call("PyThreadState_GetID", now.call("PyThreadState_Get"), type="i64")
@@ -258,6 +264,9 @@ def _modes() -> str:
     get.give(get.call("PyObject_GenericGetAttr", modes, "%name"))
 
     put = Function("i32 @strided_state_set(ptr %self, ptr %name, ptr %value)")
+    with put.when(put.equal("%value", "null")):
+        put.run("PyErr_SetString", put.load("@g_type_error"), "@s_mode")
+        put.give("i32 -1")
     modes = put.call("modes")
     with put.when(put.equal(modes, "null")):
         put.give("i32 -1")

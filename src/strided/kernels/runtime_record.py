@@ -8,12 +8,20 @@ from __future__ import annotations
 from .runtime_objects import NODE_DICT, NODE_SIZE, M, N, T
 from .runtime_text import Function
 
-_TYPE_SIZE = 32  # tp_basicsize in a type
+_TYPE_SIZE, _TYPE_VECTORCALL = 32, 56  # tp_basicsize and tp_vectorcall_offset in a type
 
 
 def _kept(f: Function, value: str) -> str:
     f.run("Py_IncRef", value)
     return value
+
+
+def _in_python(f: Function, callback: str) -> None:
+    """Gives what a Python function makes of the same arguments. (PyObject_Vectorcall is no symbol of Python 3.10: where the function to call is says its type.)"""
+    function = f.load(callback)
+    offset = f.load(f.load(function, 8), _TYPE_VECTORCALL, "i64")
+    target = f.load(f.place(function, offset))
+    f.give(f.value(f"call ptr {target}(ptr {function}, ptr %args, i64 %n, ptr %names)"))
 
 
 def _tuple(f: Function, *items: str) -> str:
@@ -41,11 +49,14 @@ def _edge() -> str:
         f.leave(f.other(version, seen, "i64"), "python")
     f.leave(f.other(f.load("%t", T["_tracked"]), f.load("@g_true")), "nowhere")
     node = f.load("%t", T["_node"])
+    f.leave(f.equal(node, "null"), "python")
     with f.when(f.other(node, none)):
         number = f.load("%t", T["_nr"])
+        f.leave(f.equal(number, "null"), "python")
         f.give(_tuple(f, _kept(f, node), _kept(f, number)))
     accumulator = f.load("%t", T["_accumulator"])
     f.leave(f.equal(accumulator, none), "python")
+    f.leave(f.equal(accumulator, "null"), "python")
     f.give(_tuple(f, _kept(f, accumulator), _kept(f, f.load("@g_zero")), _kept(f, "%t")))
     f.label("nowhere")
     f.run("hold", none, "i64 1")
@@ -66,7 +77,8 @@ def _tracking() -> str:
             f.leave(f.equal(f.load(t, T["_tracked"]), yes), "found")
             base = f.load(t, T["_base"])
             with f.when(f.other(base, none)):
-                f.leave(f.equal(f.load(base, T["_tracked"]), yes), "found")
+                with f.when(f.call("is_tensor", base, type="i1")):
+                    f.leave(f.equal(f.load(base, T["_tracked"]), yes), "found")
     no = f.load("@g_false")
     f.run("hold", no, "i64 1")
     f.give(no)
@@ -154,11 +166,13 @@ def _saved() -> str:
     f.leave(f.equal(mem, "null"), "python")
     f.leave(f.other(f.load(mem, 8), f.load("@g_storage_type")), "python")
     f.leave(f.equal(f.load("%t", T["_inference"]), f.load("@g_true")), "python")
+    spec, place, node = (f.load("%t", T[name]) for name in ("spec", "ptr", "_node"))
+    for field in (spec, place, node):
+        f.leave(f.equal(field, "null"), "python")
     version = f.call("PyLong_FromLongLong", "i64 " + f.load(mem, 32, "i64"))
     with f.when(f.equal("%t", "%output")):
-        spec, place = f.load("%t", T["spec"]), f.load("%t", T["ptr"])
         f.give(_tuple(f, _kept(f, none), version, _kept(f, f.load("@g_zero")), _kept(f, spec), _kept(f, mem), _kept(f, place)))
-    f.give(_tuple(f, _kept(f, "%t"), version, _kept(f, f.load("%t", T["_node"]))))
+    f.give(_tuple(f, _kept(f, "%t"), version, _kept(f, node)))
     f.label("python")
     f.give("null")
     return f.text()
@@ -234,7 +248,7 @@ def _record() -> str:
     f.give(node)
     f.label("python")
     f.run("PyErr_Clear")
-    f.give(f.call("PyObject_Vectorcall", f.load("@g_record"), "%args", "i64 %n", "%names"))
+    _in_python(f, "@g_record")
     return f.text()
 
 
@@ -271,13 +285,14 @@ def _hang() -> str:
     recipe = f.call("PyDict_GetItemWithError", recipes, number)
     f.run("Py_DecRef", number)
     f.leave(f.equal(recipe, "null"), "back")
+    f.run("Py_IncRef", recipe)  # the table may be emptied while code runs in between: a collection of garbage, another thread
     saves = f.call("PyObject_GetAttr", recipe, f.load("@g_saves"))
-    f.leave(f.equal(saves, "null"), "back")
+    f.leave(f.equal(saves, "null"), "dropped")
     f.run("Py_DecRef", saves)  # the recipe holds it
-    f.leave(f.other(f.load(saves, 8), tuples), "back")
+    f.leave(f.other(f.load(saves, 8), tuples), "dropped")
     several = f.call("PyTuple_Size", saves, type="i64")
     entries = f.call("PyList_New", "i64 0")
-    f.leave(f.equal(entries, "null"), "back")
+    f.leave(f.equal(entries, "null"), "dropped")
     with f.each(several) as i:
         place = f.call("PyLong_AsLongLong", f.call("PyTuple_GetItem", saves, f"i64 {i}"), type="i64")
         kept = f.variable_at_entry("ptr")
@@ -292,22 +307,27 @@ def _hang() -> str:
         entry = f.load(kept)
         with f.when(f.equal(entry, "null")):
             f.run("Py_DecRef", entries)
-            f.go("back")
+            f.go("dropped")
         with f.when(f.other(entry, none)):  # numbers are kept elsewhere
             f.call("PyList_Append", entries, entry, type="i32")
             f.run("Py_DecRef", entry)
     node = f.call("node_of", cls, edges, entries, f.load(output, T["spec"]))
     with f.when(f.equal(node, "null")):
+        f.run("Py_DecRef", recipe)
         f.give("null")
     bad = "0"
     for name, value in (("@g_recipe", recipe), ("@g_kinds", kinds), ("@g_numbers", numbers)):
         bad = f.value(f"or i32 {bad}, {f.call('PyObject_SetAttr', node, f.load(name), value, type='i32')}")
+    f.run("Py_DecRef", recipe)
     with f.when(f.other(bad, "0", "i32")):
         f.run("Py_DecRef", node)
         f.give("null")
     f.run("hang_on", output, node)
     f.run("Py_DecRef", node)
     f.give(_kept(f, f.load("@g_true")))
+    f.label("dropped")
+    f.run("Py_DecRef", recipe)
+    f.go("back")
     f.label("back")
     f.run("PyErr_Clear")
     f.run("Py_DecRef", edges)
@@ -342,6 +362,7 @@ def _window() -> str:
         f.leave(recording, "python")
     above = f.load(base, T["_base"])
     root = f.value(f"select i1 {f.equal(above, none)}, ptr {base}, ptr {above}")
+    f.leave(f.value(f"xor i1 {f.call('is_tensor', root, type='i1')}, true"), "python")
     own = f.equal(f.load(base, T["_tracked"]), yes)
     either = f.value(f"or i1 {own}, {f.equal(f.load(root, T['_tracked']), yes)}")
     tracked = f.value(f"and i1 {either}, {recording}")
@@ -386,7 +407,7 @@ def _window() -> str:
     f.give(view)
     f.label("python")
     f.run("PyErr_Clear")
-    f.give(f.call("PyObject_Vectorcall", f.load("@g_window"), "%args", "i64 %n", "%names"))
+    _in_python(f, "@g_window")
     return f.text()
 
 
@@ -438,6 +459,8 @@ def _small() -> str:
     setters = []
     for name, place in (("tensor_type", "g_tensor_type"), ("record", "g_record"), ("window", "g_window")):
         f = Function(f"ptr @strided_py_set_{name}(ptr %self, ptr %args, i64 %n)")
+        with f.when(f.other("%n", "1", "i64")):
+            f.give(f.call("arg_error", "i64 1"))
         value = f.load("%args")
         before = f.load(f"@{place}")
         f.store(_kept(f, value), f"@{place}")
@@ -445,6 +468,8 @@ def _small() -> str:
         f.give(f.call("none"))
         setters.append(f)
     anomaly = Function("ptr @strided_py_set_anomaly(ptr %self, ptr %args, i64 %n)")
+    with anomaly.when(anomaly.other("%n", "1", "i64")):
+        anomaly.give(anomaly.call("arg_error", "i64 1"))
     anomaly.store("i64 " + anomaly.call("PyLong_AsLongLong", anomaly.load("%args"), type="i64"), "@g_anomaly")
     anomaly.give(anomaly.call("none"))
     return "\n".join(f.text() for f in (new, tensor, number, launch, *setters, anomaly))

@@ -10,7 +10,6 @@ GLOBALS = """
 @g_trail = internal global i64 0           ; what was called since a step began
 @g_watching = internal global i64 0        ; the thread that is watched
 declare i64 @PyThread_get_thread_ident()
-declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare ptr @PyFrame_GetCode(ptr)
 declare i64 @PyDict_Size(ptr)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
@@ -35,7 +34,11 @@ def _scan() -> str:
         one.give("i64 0")
     slots, answer = one.value("alloca [3 x i64]"), one.variable()
     desc = one.call("PyBytes_AsString", one.call("PyTuple_GetItem", facts, "i64 0"))
-    one.store("i64 " + one.call("PyLong_AsLongLong", one.load("%t", T["ptr"]), type="i64"), slots)
+    address = one.call("PyLong_AsLongLong", one.load("%t", T["ptr"]), type="i64")
+    with one.when(one.equal(address, "-1", "i64")):  # none, or of no memory
+        one.run("PyErr_Clear")
+        one.give("i64 -1")
+    one.store(f"i64 {address}", slots)
     one.store("i64 " + one.call("PyLong_AsLongLong", one.call("PyTuple_GetItem", facts, "i64 1"), type="i64"), slots, 8)
     one.store(answer, slots, 16)
     one.do(f"call void {one.load(desc)}(ptr {desc}, ptr {slots}, i64 0, i64 1)")
@@ -56,6 +59,16 @@ def _scan() -> str:
         f.give(f.call("arg_error", "i64 2"))
     f.give(f.call("PyLong_FromLongLong", "i64 " + f.call("scan_all", f.load("%args"), f.load("%args", 8), type="i64")))
     return one.text() + all.text() + f.text()
+
+
+def _is_node() -> str:
+    f = Function("internal i1 @is_node(ptr %o) noinline")
+    nothing = f.value(f"or i1 {f.equal('%o', 'null')}, {f.equal('%o', f.load('@g_none'))}")
+    with f.when(nothing):
+        f.give("i1 false")
+    r = f.call("PyType_IsSubtype", f.load("%o", 8), f.load("@g_node_base"), type="i32")
+    f.give("i1 " + f.other(r, "0", "i32"))
+    return f.text()
 
 
 def _slow(f: Function, callback: str) -> None:
@@ -91,12 +104,12 @@ def _operator() -> str:
     is_tensor = f.call("is_tensor", result, type="i1")
     with f.when(is_tensor):
         node = f.load(result, T["_node"])
-        with f.when(f.other(node, none)):
+        with f.when(f.call("is_node", node, type="i1")):
             modes = f.call("modes")
             with f.when(f.equal(modes, "null")):
                 f.give("null")
             with f.when(f.equal(f.load(modes, M["phase"]), f.load("@g_forward"))):
-                frame = f.call("PyObject_CallOneArg", getframe, two)  # who called the operator's public form, which is behind dispatch.hooked_call
+                frame = f.value(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {getframe}, ptr {two}, ptr null)")  # who called the operator's public form, which is behind dispatch.hooked_call
                 with f.when(f.equal(frame, "null")):
                     f.give("null")
                 code = f.call("PyFrame_GetCode", frame)
@@ -153,4 +166,4 @@ def _operator() -> str:
 
 
 def watch_ir() -> str:
-    return GLOBALS + _scan() + _node() + _operator()
+    return GLOBALS + _scan() + _is_node() + _node() + _operator()
