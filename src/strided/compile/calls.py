@@ -36,29 +36,33 @@ class _Text:
         self.names[name] = value
         return name
 
-    def run(self, program, bases: dict[int, str], otherwise: str, numbers: str = "") -> None:
-        """Replays the program. bases: expressions of the addresses that it uses. otherwise: what to do where a check fails. numbers: the program's, unpacked."""
-        arena = "0"
+    def run(self, program, bases: dict[int, str], storages: dict[int, str], otherwise: str, numbers: str = "") -> None:
+        """Replays the program. bases: expressions of the addresses that it uses; storages: variables of those that it makes or is given. otherwise: what to do
+        where a check fails. numbers: the program's, unpacked."""
         if 1 in program.used:
             self.names["error"] = indexing._error
             bases[1] = "error.address"
-        if program.arena:
-            self.do(f"arena = new_storage({program.arena})")
-            arena = "arena.data"
-        count = program.bases
-        addresses = [arena, *(bases[b] if b in program.used else "0" for b in range(1, count))]
-        self.do(f"bases = {self.name(program.format.pack)}({', '.join(addresses)}{numbers})")
-        self.do(f"replay({self.name(program.code)}, bases)")
-        for base, offset in program.flags:
-            self.do(f"if {self.name(read_flag)}({addresses[base]} + {offset}):")
-            self.do(f"    {otherwise}")
-        if 1 in program.used:
-            self.do("words = error.words")
-            self.do("if words[0]:")
-            self.do("    words[0] = words[1] = 0")
-            self.do(f"    {otherwise}")
-        if program.rest is not None:
-            self.do(f"replay({self.name(program.rest)}, bases)")
+        pack = self.name(program.format.pack)
+        for number, stage in enumerate(program.stages):
+            for base, nbytes in stage.makes:
+                name = storages.get(base, f"arena{base}")
+                self.do(f"{name} = new_storage({nbytes})")
+                bases[base] = f"{name}.data"
+            addresses = [bases.get(b, "0") if b in program.used else "0" for b in range(program.bases)]
+            self.do(f"bases = {pack}({', '.join(addresses)}{numbers})")
+            self.do(f"replay({self.name(stage.code)}, bases)")
+            if number == program.checked:
+                for base, offset in program.flags:
+                    self.do(f"if {self.name(read_flag)}({addresses[base]} + {offset}):")
+                    self.do(f"    {otherwise}")
+                if 1 in program.used:
+                    self.do("words = error.words")
+                    self.do("if words[0]:")
+                    self.do("    words[0] = words[1] = 0")
+                    self.do(f"    {otherwise}")
+            for base in stage.drops:
+                self.do(f"{storages.get(base, f'arena{base}')} = None")
+                del bases[base]
 
     def wrap(self, name: str, spec, storage: str, offset: int, start: str = "") -> None:
         """A fresh tensor in a storage, `offset` bytes behind its start, or behind `start`."""
@@ -98,11 +102,9 @@ def forward(entry: Entry):
     for place, _ in entry.made:
         if entry.had[place]:  # it was dropped in the recorded call: its memory serves the next one
             text.do(f"{names[place]}._grad = None")
-    for name, storage in storages.items():
-        text.do(f"{storage} = new_storage({entry.sizes[name]})")
-    text.do(f"kept = new_storage({entry.kept_bytes})")
-    bases = [f"{name}.ptr" for name in names] + [f"{storage}.data" for storage in storages.values()] + ["kept.data"]
-    text.run(program, dict(enumerate(bases, FIRST_TENSOR)), otherwise, ", *numbers" if entry.updates else "")
+    bases = dict(enumerate([f"{name}.ptr" for name in names], FIRST_TENSOR))
+    kept = [f"k{k}" for k in range(len(entry.kept))]
+    text.run(program, bases, dict(enumerate([*storages.values(), *kept], FIRST_TENSOR + len(names))), otherwise, ", *numbers" if entry.updates else "")
     for place, raised in entry.written:
         text.do(f"{names[place]}.mem.version += {raised}")
     for place, o in entry.made:
@@ -157,7 +159,8 @@ def _node(text: _Text, entry: Entry, names, storages, node_class) -> None:
     text.do(f"node.specs = {text.name(specs)}")
     text.do("if anomaly.enabled:")
     text.do("    anomaly.remember(node)")
-    text.do(f"node.entry = {text.name(entry)}; node.first = None; node.again = again; node.kept = kept")
+    kept = ", ".join(f"k{k}" for k in range(len(entry.kept)))
+    text.do(f"node.entry = {text.name(entry)}; node.first = None; node.again = again; node.kept = [{kept}]")
     text.do(f"node.external = [{', '.join(names)}]; node.results = [{', '.join(storages)}]")
     text.do(f"node.versions = [{', '.join(f'{name}.mem.version' for name in names)}]")
     for k, number in numbers.items():
@@ -188,15 +191,16 @@ def backward(entry: Entry):
             text.do(f"if (entry := saves[{place}]){storage}.version != entry[1]:")
             text.do("    return None")
     count = entry.count
-    text.do("external, results, kept = node.external, node.results, node.kept")
-    bases = [f"external[{k}].ptr" for k in range(count)] + [f"results[{k}].data" for k in range(len(entry.result_blocks))] + ["kept.data"]
-    bases += [f"{g}.ptr" for g in grads]
-    storages = {name: f"m{k}" for k, name in enumerate(back.blocks)}
-    for storage, size in zip(storages.values(), back.sizes):
-        text.do(f"{storage} = new_storage({size})")
-    bases += [f"{storage}.data" for storage in storages.values()]
-    text.run(program, dict(enumerate(bases, FIRST_TENSOR)), "return None")
-    storages.update((name, f"results[{k}]") for k, name in enumerate(entry.result_blocks))
+    text.do("external, results = node.external, node.results")
+    kept = [f"k{k}" for k in range(len(entry.kept))]
+    if kept:
+        text.do(f"[{', '.join(kept)}] = node.kept")
+        text.do("node.let_go()")
+    bases = [f"external[{k}].ptr" for k in range(count)] + [f"results[{k}].data" for k in range(len(entry.result_blocks))]
+    bases += [f"{k}.data" for k in kept] + [f"{g}.ptr" for g in grads]
+    storages = {**dict(enumerate(kept, FIRST_TENSOR + count + len(entry.result_blocks))), **{base: f"m{base}" for base in back.made}}
+    text.run(program, dict(enumerate(bases, FIRST_TENSOR)), storages, "return node.recompute(grads)")
+    own = {name: f"results[{k}]" for k, name in enumerate(entry.result_blocks)}
     found = []
     for k, o in enumerate(back.results):
         if o is None:
@@ -209,8 +213,8 @@ def backward(entry: Entry):
             text.do(f"r{k}.spec = {text.name(o.spec)}; r{k}.mem = {g}.mem; r{k}.ptr = {g}.ptr + {o.offset}")
             found.append(f"r{k}")
         else:
-            kept = o.region not in storages  # a window of what the forward pass kept
-            text.wrap(f"r{k}", o.spec, "kept" if kept else storages[o.region], o.offset + (entry.kept_places[o.region] if kept else 0))
+            base, offset = back.places.get(o.region, (0, 0))
+            text.wrap(f"r{k}", o.spec, own.get(o.region) or storages[base], o.offset + offset)  # of the call's result; made here or kept by the forward pass
             found.append(f"r{k}")
     text.do(f"return ({', '.join(found)}{',' if found else ''})")
     return text.made("call")

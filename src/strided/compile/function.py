@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from bisect import bisect_right
 from itertools import count
 from typing import Any
 from weakref import WeakSet, ref
@@ -20,7 +21,7 @@ from ..autograd.modes import STATE
 from ..block_tensor import BlockTensor
 from ..dispatch import CONTEXT
 from ..kernels import precision
-from ..kernels.native import get_num_threads, new_storage
+from ..kernels.native import get_num_threads
 from ..ops import indexing
 from ..ops.generator import default_generator
 from ..tensor import Tensor, wrap
@@ -29,6 +30,7 @@ from .beside import beside
 from .fuse import first_write, fuse
 from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
+from .lifetimes import cut, lifetimes, rounded
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
 from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, passing, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of, window
@@ -387,23 +389,23 @@ class Entry:
             return all(place != region[1] for place, _ in self.written)
         return region[0] == "grad" or region[0] == "block" and region not in self.changed
 
-    def finish(self, touched: set, gradients: int) -> dict:
-        """Makes the forward program. touched: regions of it that the backward program reads. Returns the places of all bases, for that program."""
-        count = self.count
+    @property
+    def result_blocks(self) -> list[tuple]:
+        """The regions that hold what the caller gets."""
+        return sorted({o.region for o in (*self.fresh, *(o for _, o in self.made if o is not None)) if o.region[0] != "tensor"})
+
+    def finish(self, touched: set, gradients: int, ends: dict[tuple, int] | None = None, held: int = 0) -> dict:
+        """Makes the forward program. touched: regions of it that the backward program reads, ends: the stages of that program which are the last to need what is kept for it,
+        held: bytes that it holds at most. Returns the places of all bases, for that program."""
+        count, ends = self.count, ends or {}
         places: dict[tuple, tuple[int, int]] = {("fault",): (FAULT, 0), ("random",): (RANDOM, 0)}
         places.update((("tensor", place), (FIRST_TENSOR + place, 0)) for place in range(count))
-        self.result_blocks = sorted({o.region for o in (*self.fresh, *(o for _, o in self.made if o is not None)) if o.region[0] != "tensor"})
         number = FIRST_TENSOR + count
-        places.update((name, (number + k, 0)) for k, name in enumerate(self.result_blocks))
-        number += len(self.result_blocks)
-        self.kept_bytes = 0
-        for name in sorted(touched):
-            if name in self.sizes and name not in places:
-                places[name] = number, self.kept_bytes
-                self.kept_bytes += -(-max(self.sizes[name], 1) // 64) * 64
-        self.kept_places = {name: offset for name, (base, offset) in places.items() if base == number and name in self.sizes}
-        places.update((("grad", k), (number + 1 + k, 0)) for k in range(gradients))
-        lasting = touched | set(self.result_blocks)
+        result_blocks = self.result_blocks
+        places.update((name, (number + k, 0)) for k, name in enumerate(result_blocks))
+        made = {number + k: self.sizes[name] for k, name in enumerate(result_blocks)}
+        number += len(result_blocks)
+        lasting = touched | set(result_blocks)
         steps = self.steps if touched else beside(self.steps, self.recipes, lasting, self.steady, self.sizes, self.derivatives)
         steps, self.fused = fuse(steps, self.recipes, lasting, self.steady, self.sizes)
         pause = None
@@ -412,7 +414,23 @@ class Entry:
             late = any(step.what == "flag" or ("fault",) in names(step) for step in steps[pause:])
             pause = None if late else pause
         self.copies = self.checked and pause is None
-        self.forward = Program(steps, self.sizes, places, number, pause, self.numbers)
+        life = lifetimes(steps)
+        blocks = [(self.sizes[name], first, len(steps) if name in lasting else last) for name, (first, last) in life.items() if name in self.sizes]
+        cuts, _ = cut(blocks, len(steps), [] if pause is None or not 0 < pause < len(steps) else [pause], held)
+        groups: dict[tuple[int, int], list] = {}  # what is kept is one storage for each stage that is the first to write and each that is the last to read
+        for name in sorted(ends):
+            groups.setdefault((bisect_right(cuts, life[name][0]), ends[name]), []).append(name)
+        self.kept = []
+        for together in groups.values():
+            nbytes = 0
+            for name in together:
+                places[name] = number, nbytes
+                nbytes += rounded(self.sizes[name])
+            made[number] = nbytes
+            self.kept.append(nbytes)
+            number += 1
+        self.forward = Program(steps, self.sizes, places, number - 1, made=made, cuts=cuts, pause=pause, numbers=self.numbers)
+        places.update((("grad", k), (number + k, 0)) for k in range(gradients))
         self.steps, self.recipes = [], {}
         return places
 
@@ -439,18 +457,20 @@ class Entry:
         state = random_state() if self.random and (self.differentiable or self.checked) else None
         for place, _ in self.made:
             external[place]._grad = None  # dropped in the recorded call, too: its memory serves the next one
-        results = [new_storage(self.sizes[name]) for name in self.result_blocks]
-        kept = new_storage(self.kept_bytes)
-        addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[storage.data for storage in results], kept.data, *numbers]
+        result_blocks = self.result_blocks
+        addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[0] * (len(result_blocks) + len(self.kept))]
         contents = self.contents(external) if self.copies else ()
-        if not run(self.forward, addresses, self.random):
+        storages: dict = {}
+        if not run(self.forward, addresses, numbers, storages, self.random):
             put_back(external, contents)
             if state is not None:
                 set_random_state(state)
             return function(*args, **kwargs)  # meets the bad input again, and says what it is
         for place, raised in self.written:
             external[place].mem.version += raised
-        memory = dict(zip(self.result_blocks, results))
+        first = FIRST_TENSOR + self.count
+        results, kept = ([storages[base] for base in range(a, a + n)] for a, n in ((first, len(result_blocks)), (first + len(result_blocks), len(self.kept))))
+        memory = dict(zip(result_blocks, results))
         for place, o in self.made:
             if o is not None and o.region[0] == "tensor":
                 external[place]._grad = wrap(o.spec, (given := external[o.region[1]]).mem, given.ptr + o.offset)

@@ -5,6 +5,7 @@ A pass that was not recorded (gradients for other results) goes through the firs
 from __future__ import annotations
 
 import contextlib
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..autograd import enable_grad
@@ -12,7 +13,6 @@ from ..autograd.engine import run_backward
 from ..autograd.modes import STATE
 from ..autograd.node import Node
 from ..autograd.saved import RELEASED
-from ..kernels.native import new_storage
 from ..ops import indexing
 from ..ops.elementwise import assign
 from ..ops.generator import default_generator
@@ -20,7 +20,8 @@ from ..tensor import Tensor, empty_of, wrap
 from . import calls
 from .beside import beside
 from .fuse import fuse
-from .program import Memory, Program, Unknown, names, resolve
+from .lifetimes import cut, lifetimes
+from .program import Memory, Program, Unknown, resolve
 from .recording import Recording, busy
 from .results import Output, add_blocks, put_back, random_state, run, set_random_state, tensors_of
 
@@ -40,8 +41,8 @@ class Backward(NamedTuple):
     program: Program
     pattern: tuple  # the incoming gradients' specs, None where none came
     results: list  # one an input: None, or Output (region ("grad", i): an incoming gradient itself)
-    blocks: list  # regions that hold results, and their sizes
-    sizes: list
+    places: dict  # (number of the base, offset) of what it makes and of what was kept for it
+    made: list  # bases of storages that hold results
     reads: list  # places of external tensors whose values it needs
     reads_results: list  # the same for the call's fresh results
     fused: list  # kernels that hold several recorded steps
@@ -65,16 +66,22 @@ class CompiledFunctionBackward0(Node):
             _ = self.saved
             entry.refuse("a gradient is differentiated again (create_graph=True), which goes through the original function")
             return self.recompute(grads, True)
-        if entry.quick_backward is not None and self.results is not None:
+        if entry.quick_backward is not None and self.kept is not None:
             found = entry.quick_backward(self, grads)
             if found is not None:
                 return found
         if self.first is not None and backward is None and not busy():
             return record_backward(self, entry, grads)
         _ = self.saved  # raises where a tensor that is needed was changed since
-        if backward is None or self.results is None or any((spec is None) is not (grad is None) for spec, grad in zip(backward.pattern, grads)):
+        if backward is None or self.kept is None or any((spec is None) is not (grad is None) for spec, grad in zip(backward.pattern, grads)):
             return self.recompute(grads)
         return replay_backward(self, entry, backward, grads)
+
+    def let_go(self):
+        """Before the pass that is the last one: what was kept for it may go as soon as it was read."""
+        this = STATE.run
+        if this is not None and not this.retain_graph:
+            self.kept = None
 
     def recompute(self, grads, create_graph=False):
         """Gradients of a pattern that was not recorded, or with a graph: through the first call's graph, or by making the call again, eagerly."""
@@ -153,16 +160,24 @@ def record_backward(node, entry: Entry, grads):
     entry.recipes = recording.recipes = recipes
     entry.sizes.update((name, size) for name, size in all_sizes.items() if name not in sizes)
     steps, fused = fuse(steps, recording.recipes, returned, entry.steady, sizes)
-    touched = {name for step in steps for name in names(step)} | {o.region for o in outputs if o is not None}
-    places = entry.finish(touched, len(grads))
-    blocks = sorted({o.region for o in outputs if o is not None and o.region in sizes})
+    regions = {o.region for o in outputs if o is not None}
+    life = lifetimes(steps)
+    touched = {*life, *regions}
+    kept = {name for name in touched if name in entry.sizes}.difference(entry.result_blocks)
+    held = [(entry.sizes[name], -1, len(steps) if name in regions else life[name][1]) for name in kept]
+    held += [(size, life[name][0], len(steps) if name in regions else life[name][1]) for name, size in sizes.items() if name in life]
+    cuts, most = cut(held, len(steps))
+    places = entry.finish(touched, len(grads), {name: len(cuts) if name in regions else bisect_right(cuts, life[name][1]) for name in kept}, most)
+    blocks = sorted(name for name in regions if name in sizes)
     bases = max(number for number, _ in places.values())
     places.update((name, (bases + 1 + k, 0)) for k, name in enumerate(blocks))
-    program = Program(steps, sizes, places, bases + len(blocks))
+    made = {bases + 1 + k: sizes[name] for k, name in enumerate(blocks)}
+    lasting = {places[name][0] for name in kept & regions}
+    program = Program(steps, sizes, places, bases + len(blocks), made=made, given={places[name][0] for name in kept} - lasting, cuts=cuts)
     reads = sorted(name[1] for name in touched if name[0] == "tensor")
     read_results = [place for place, o in enumerate(entry.fresh) if o.region in touched]
     pattern = tuple(None if grad is None else grad.spec for grad in grads)
-    entry.backward = Backward(program, pattern, outputs, blocks, [sizes[name] for name in blocks], reads, read_results, fused)
+    entry.backward = Backward(program, pattern, outputs, {name: places[name] for name in (*blocks, *kept)}, list(made), reads, read_results, fused)
     entry.quick_backward = calls.backward(entry)
     entry.settled = True
     return results
@@ -188,15 +203,15 @@ def replay_backward(node, entry: Entry, backward: Backward, grads):
             assign(fresh, grad)
             grad = fresh
         given.append(grad)
-    storages = [new_storage(size) for size in backward.sizes]
     addresses = [
-        indexing._error.address, default_generator.address, *[t.ptr for t in node.external], *[storage.data for storage in node.results], node.kept.data,
-        *[0 if grad is None else grad.ptr for grad in given], *[storage.data for storage in storages],
+        indexing._error.address, default_generator.address, *[t.ptr for t in node.external], *[storage.data for storage in (*node.results, *node.kept)],
+        *[0 if grad is None else grad.ptr for grad in given], *[0] * len(backward.made),
     ]  # fmt: skip
-    if not run(backward.program, addresses, False):
+    storages = dict(enumerate(node.kept, 3 + len(node.external) + len(node.results)))
+    node.let_go()
+    if not run(backward.program, addresses, (), storages, False):
         return node.recompute(grads)
-    memory = dict(zip(backward.blocks, storages))
-    memory.update(zip(entry.result_blocks, node.results))
+    memory = dict(zip(entry.result_blocks, node.results))
     results = []
     for o in backward.results:
         if o is None:
@@ -206,6 +221,7 @@ def replay_backward(node, entry: Entry, backward: Backward, grads):
             results.append(grad if o.spec is None else wrap(o.spec, grad.mem, grad.ptr + o.offset))
         elif o.region in memory:
             results.append(wrap(o.spec, memory[o.region], memory[o.region].data + o.offset))
-        else:  # a window of what the forward pass kept
-            results.append(wrap(o.spec, node.kept, node.kept.data + entry.kept_places[o.region] + o.offset))
+        else:  # made here, or a window of what the forward pass kept
+            base, offset = backward.places[o.region]
+            results.append(wrap(o.spec, storage := storages[base], storage.data + offset + o.offset))
     return tuple(results)

@@ -1,7 +1,7 @@
-"""`Program`: recorded steps as one native call, their temporary memory planned into one arena.
+"""`Program`: recorded steps as one native call, or a few, their temporary memory planned.
 
-Addresses of the recording become (base, offset): a base is an external tensor, a fresh result, the arena, …, found anew at every run. Lifetimes follow
-from the first and the last step that touch a block; blocks that never live together share their place in the arena.
+Addresses of the recording become (base, offset): a base is an external tensor, a fresh result, memory for temporaries, …, found anew at every run. Which
+blocks share memory, and where a program is cut so that memory is taken late and given back early, is lifetimes.py's.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..kernels.native import new_storage, read_flag, replay
 from ..ops import indexing
+from .lifetimes import lifetimes, plan_memory
 from .updates import Number
 
 _POINTERS = 1 << 32, 1 << 47  # where user memory lies: a slot in this range that belongs to nothing known must not be kept as a number
@@ -86,56 +87,96 @@ def names(step: Step):
     return (slot[0] for slot in step.slots if type(slot) is tuple)
 
 
-class Program:
-    """Steps ready to run.
+class Stage(NamedTuple):
+    """Steps that run in one native call. makes: (base, bytes) of the storages that are made before them; drops: bases whose storages nothing needs after them."""
 
-    places: (number, offset) of the base of every region that is not this program's own; bases are numbered from 1. Blocks without a place share the arena.
-    pause: number of the step before which checks are looked at; none follows it, and nothing from outside is written before it.
+    code: bytes
+    makes: list
+    drops: list
+
+
+class Program:
+    """Steps ready to run, in stages: most often one, more where memory can be taken later or given back earlier (lifetimes.py).
+
+    places: (number, offset) of the base of every region that is not this program's own; bases are numbered from 1. Blocks without a place share memory that the program takes.
+    made: bytes of the bases whose storages it makes for its caller. given: bases whose storages its caller gives up. cuts: numbers of the steps before which a stage ends.
+    pause: the one of them before which checks are looked at; none follows it, and nothing from outside is written before it.
     numbers: how many floats a run is given beside its addresses; they lie behind the bases.
     """
 
-    def __init__(self, steps: list[Step], sizes: dict[tuple, int], places: dict[tuple, tuple[int, int]], bases: int, pause: int | None = None, numbers: int = 0):
+    def __init__(
+        self, steps: list[Step], sizes: dict[tuple, int], places: dict[tuple, tuple[int, int]], bases: int, *,
+        made: dict[int, int], given=(), cuts=(), pause: int | None = None, numbers: int = 0,
+    ):  # fmt: skip
         self.kept = [step.what for step in steps if type(step.what) is bytes]  # descriptors must outlive their addresses
         self.kept += [slot.data for step in steps for slot in step.slots if type(slot) is Constant]
-        own = {name for step in steps for name in names(step) if name not in places}
-        self.temporary = sum(sizes[name] for name in own)
-        offsets, self.arena = plan_memory(steps, {name: sizes[name] for name in own})
-        places = {**places, **{name: (0, offset) for name, offset in offsets.items()}}
+        life = lifetimes(steps)
+        cuts = [cut for cut in cuts if 0 < cut < len(steps)]
+        self.stages = [Stage(b"", [], []) for _ in range(len(cuts) + 1)]
+        end = len(cuts)
+        self.checked = end if pause is None or pause >= len(steps) else bisect_right(cuts, pause) - 1  # the stage after which checks are looked at
+        groups: dict[tuple[int, int], dict[tuple, int]] = {}  # temporary blocks by the first and the last stage that need them
+        needed: dict[int, tuple[int, int]] = {}  # the same of bases
+        for name, (first, last) in life.items():
+            span = bisect_right(cuts, first), bisect_right(cuts, last)
+            if name in places:
+                base = places[name][0]
+                needed[base] = min(needed.get(base, span)[0], span[0]), max(needed.get(base, span)[1], span[1])
+            else:
+                groups.setdefault(span, {})[name] = sizes[name]
+        self.temporary = sum(sum(group.values()) for group in groups.values())
+        arenas = [0] * len(self.stages)
+        own: dict[tuple, tuple[int, int]] = {}
+        self.bases = 1 + bases
+        for number, ((first, last), group) in enumerate(sorted(groups.items())):
+            base = 0  # of the first one; further ones have theirs behind the caller's
+            if number:
+                base, self.bases = self.bases, self.bases + 1
+            offsets, nbytes = plan_memory(life, group)
+            own.update((name, (base, offset)) for name, offset in offsets.items())
+            self.stages[first].makes.append((base, nbytes))
+            if last < end:
+                self.stages[last].drops.append(base)
+            for stage in range(first, last + 1):
+                arenas[stage] += nbytes
+        self.arena = max(arenas)  # the most bytes of temporaries that are held at once
+        for base, nbytes in made.items():
+            self.stages[needed.get(base, (0, 0))[0]].makes.append((base, nbytes))
+        for base in given:
+            if base in needed and needed[base][1] < end:
+                self.stages[needed[base][1]].drops.append(base)
+        places = {**places, **own}
         self.flags = []  # (number of the base, offset)
         self.kernels = 0
         self.used: set[int] = set()  # numbers of the bases that some step touches
-        words: list[int] = []
-        counts, parts = [0], [words]
+        words: list[list[int]] = [[0] for _ in self.stages]  # how many steps, then the steps
         for number, step in enumerate(steps):
-            if number == pause:
-                words = []
-                counts.append(0)
-                parts.append(words)
-            slots = [_place(slot, places, 1 + bases) for slot in step.slots]
+            slots = [_place(slot, places, self.bases) for slot in step.slots]
             self.used.update(base for base, _ in slots)
             if step.what == "flag":
                 self.flags += slots
                 continue
             self.kernels += 1
-            counts[-1] += 1
-            words += [_FILL if step.what == "fill" else _MOVE if step.what == "move" else _address(step.what), len(slots), *(word for slot in slots for word in slot)]
-        self.code, *rest = (struct.pack(f"<{1 + len(part)}q", count, *part) for count, part in zip(counts, parts))
-        self.rest = rest[0] if rest else None
-        self.format = struct.Struct(f"<{1 + bases}q{numbers}d")
-        self.bases = 1 + bases
+            part = words[bisect_right(cuts, number)]
+            part[0] += 1
+            part += [_FILL if step.what == "fill" else _MOVE if step.what == "move" else _address(step.what), len(slots), *(word for slot in slots for word in slot)]
+        self.stages = [stage._replace(code=struct.pack(f"<{len(part)}q", *part)) for stage, part in zip(self.stages, words)]
+        self.format = struct.Struct(f"<{self.bases}q{numbers}d")
 
-    def run(self, *addresses) -> bool:
-        """Runs with the addresses of the bases 1, 2, … and the numbers behind them; False where a kernel met bad input (no such class): the results are then worthless."""
-        arena = new_storage(self.arena)
-        bases = self.format.pack(arena.data, *addresses)
-        replay(self.code, bases)
-        for number, offset in self.flags:
-            if read_flag((addresses[number - 1] if number else arena.data) + offset):
-                return False
-        if self.rest is not None:
-            if indexing._error.words[0]:
-                return False
-            replay(self.rest, bases)
+    def run(self, addresses: list[int], numbers, storages: dict[int, Any]) -> bool:
+        """Runs with the addresses of the caller's bases 1, 2, … (0 for what is made here) and the numbers; False where a kernel met bad input (no such class):
+        the results are then worthless. storages: of the bases that are given, which leave it as they are given up; those that are made here are put in it."""
+        words = [0, *addresses, *[0] * (self.bases - 1 - len(addresses))]
+        for number, stage in enumerate(self.stages):
+            for base, nbytes in stage.makes:
+                storages[base] = made = new_storage(nbytes)
+                words[base] = made.data
+            replay(stage.code, self.format.pack(*words, *numbers))
+            if number == self.checked:
+                if indexing._error.words[0] or any(read_flag(words[base] + offset) for base, offset in self.flags):
+                    return False
+            for base in stage.drops:
+                del storages[base]
         return True
 
 
@@ -153,29 +194,3 @@ def _place(slot, places: dict[tuple, tuple[int, int]], numbers: int) -> tuple[in
 
 def _address(descriptor: bytes) -> int:
     return id(descriptor) + bytes.__basicsize__ - 1  # where CPython keeps the bytes themselves
-
-
-def plan_memory(steps: list[Step], sizes: dict[tuple, int]) -> tuple[dict[tuple, int], int]:
-    """An offset for each block, and the arena's size: blocks that live at the same time do not overlap. Large ones are placed first, as low as they fit."""
-    life: dict[tuple, list[int]] = {}
-    for number, step in enumerate(steps):
-        for name in names(step):
-            if name in sizes:
-                life.setdefault(name, [number, number])[1] = number
-    flagged = [slot[0] for step in steps if step.what == "flag" for slot in step.slots]
-    for name in flagged:  # read when all is done
-        if name in life:
-            life[name][1] = len(steps)
-    placed: list[tuple[int, int, int, int]] = []  # offset, end, first step, last step
-    offsets: dict[tuple, int] = {}
-    for name in sorted(life, key=lambda name: (-sizes[name], life[name][0])):
-        first, last = life[name]
-        size = -(-max(sizes[name], 1) // 64) * 64
-        at = 0
-        for start, end, *_ in sorted(p for p in placed if p[2] <= last and first <= p[3]):
-            if at + size <= start:
-                break
-            at = max(at, end)
-        placed.append((at, at + size, first, last))
-        offsets[name] = at
-    return offsets, max((end for _, end, *_ in placed), default=0)

@@ -175,13 +175,13 @@ def spent(found, external) -> bool:
     return False
 
 
-def run(program: Program, addresses: list[int], random: bool) -> bool:
-    """Runs a program; False where a kernel met bad input."""
+def run(program: Program, addresses: list[int], numbers, storages: dict, random: bool) -> bool:
+    """Runs a program (see Program.run); False where a kernel met bad input."""
     if random:
         with default_generator.lock:
-            fine = program.run(*addresses)
+            fine = program.run(addresses, numbers, storages)
     else:
-        fine = program.run(*addresses)
+        fine = program.run(addresses, numbers, storages)
     words = indexing._error.words
     if words[0]:
         words[0] = words[1] = 0
