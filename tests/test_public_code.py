@@ -70,6 +70,17 @@ def test_images_shrink_without_false_detail(mode, expected):
     assert x.grad.sum().item() == pytest.approx(6, rel=1e-6)  # each result's weights add up to 1
 
 
+def test_cubic_weights_of_16_bits_are_rounded_once():
+    x = (torch.arange(12.0).view(1, 1, 3, 4) ** 2 / 7).bfloat16()  # PyTorch's results, bit for bit: it rounds the weights, but not the fractions they come from
+    interpolate = torch.nn.functional.interpolate
+    for align, expected in (
+        (False, [[0.240234375, 0.361328125, 0.58984375, 0.91015625, 1.3671875, 1.9453125, 2.3125], [7.4375, 8.25, 9.625, 11.0625, 12.6875, 14.375, 15.4375]]),
+        (True, [[0, 0.03125, 0.142578125, 0.302734375, 0.5703125, 0.96875, 1.2890625], [9.125, 10.0625, 11.5625, 12.875, 14.3125, 16, 17.25]]),
+    ):
+        assert interpolate(x, (2, 7), mode="bicubic", align_corners=align)[0, 0].tolist() == expected
+    assert interpolate(x.half(), (2, 7), mode="bicubic")[0, 0, 1].tolist() == [7.4375, 8.2578125, 9.625, 11.0859375, 12.671875, 14.359375, 15.3984375]
+
+
 def test_antialias_by_hand_and_its_limits():
     interpolate = torch.nn.functional.interpolate
     row = torch.tensor([0.0, 8, 8, 0]).view(1, 1, 1, 4)

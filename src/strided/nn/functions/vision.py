@@ -150,7 +150,9 @@ def _source(i, size, out, scale, align_corners, clamp):
 def _bands(mode, size, out, scale, align_corners, dtype):
     """The weights of a mode's taps at every output position; taps beyond the border are those of its last element."""
     places = [_source(i, size, out, scale, align_corners, mode != "bicubic") for i in range(out)]
-    fractions = _rounded([p - math.floor(p) for p in places], dtype)
+    fractions = [p - math.floor(p) for p in places]
+    if mode != "bicubic":
+        fractions = _rounded(fractions, dtype)  # as PyTorch does, which rounds only the weights of cubic functions
     first, weights = [], []
     for place, fraction in zip(places, fractions):
         taps: dict[int, float] = {}
