@@ -109,7 +109,8 @@ def _operator() -> str:
             with f.when(f.equal(modes, "null")):
                 f.give("null")
             with f.when(f.equal(f.load(modes, M["phase"]), f.load("@g_forward"))):
-                frame = f.value(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {getframe}, ptr {two}, ptr null)")  # who called the operator's public form, which is behind dispatch.hooked_call
+                # Who called the operator's public form, which is behind dispatch.hooked_call.
+                frame = f.value(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {getframe}, ptr {two}, ptr null)")
                 with f.when(f.equal(frame, "null")):
                     f.give("null")
                 code = f.call("PyFrame_GetCode", frame)
