@@ -6,6 +6,8 @@ One generator for every host: vector width and tile are parameters (`Tile`). Whi
       for n in steps of NC: for k in steps of KC:   pack B [kc, nc] into panels [nc/NR][kc][NR]
         for m in steps of MC:                       pack A [mc, kc] into panels [mc/MR][kc][MR]
           for each tile of MR x NR: micro-kernel: outer products in registers over kc
+
+Where rows are few, B is packed by the first tile of each panel, which reads it in place.
 """
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from contextlib import contextmanager
 
 from .gemm_dots import close_tiles, multiply, open_tiles, rows_of_blocks, tile_micro
 from .gemm_pack import GROUP, Kind, masked_load, masked_store, packing
-from .gemm_text import DROPPED, SIZES, TYPES, Function, is_float, module, vector
+from .gemm_text import SIZES, TYPES, Function, is_float, module, vector
 from .runtime_pool import TEAM
 
 # Descriptor words (8 and up); strides in elements of the operand they belong to. The epilogue's operand I is the added input of addmm, or a bias.
@@ -23,6 +25,7 @@ WORDS = ("m n k units chunk down across kc mc nc rsa csa rsb csb rsc csc rsi csi
 FIRST = 8
 AFTER, AFTER_WORDS = 5, 6  # of the header: what runs on finished blocks of C (0: nothing), and where its words begin (epilogue.py)
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
+MIDDLE = 640  # rows of C up to which panels of B are packed by the first tiles that read them
 BLOCK = 8  # panels of C that it is given together
 NEAR = 5 << 18  # bytes of B's panels that stand in the second-level cache beside a block of A
 STACK = 32768  # bytes of scratch up to which no allocation is made
@@ -34,6 +37,8 @@ def gemm_module(kind: Kind, attributes: str) -> str:
     functions = [*packing(kind, attributes), finish(kind, attributes), rectangle(kind, attributes), kernel(kind)]
     tiles = kind.dot if kind.dot and kind.dot.form == "tiles" else None
     functions += [tile_micro(tiles, height, t.nr, attributes) if tiles else micro(kind, height, attributes) for height in t.heights]
+    if kind.plain:
+        functions.append(micro(kind, t.heights[0], attributes, keeping=True))
     extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)"
     return module(*functions, extra=extra)
 
@@ -57,9 +62,10 @@ def epilogue(f: Function, kind: Kind, value: str, lanes: int, load_input) -> str
     return f.encode(kind.c, value, lanes, kind.tile.half)
 
 
-def micro(kind: Kind, height: int, attributes: str) -> Function:
+def micro(kind: Kind, height: int, attributes: str, keeping: bool = False) -> Function:
     """tile [height, NR] = Apanel [k, height]^T @ B [k, NR] (rows ldb apart), kept in registers, then added to P, or finished into C (unit column strides).
 
+    keeping: what is read of B, in place, is put down as a panel, too, for the tiles that follow (`first_`): the copy hides behind the products.
     Of groups, k counts words. Sums of 2 x 2 are counted like rows of sums, two columns of B at a time, and become rows at the end.
     """
     t, acc, dot, word = kind.tile, kind.acc, kind.dot, kind.word
@@ -67,7 +73,8 @@ def micro(kind: Kind, height: int, attributes: str) -> Function:
     wide = vector(acc, w)
     blocks = dot is not None and dot.form == "blocks"
     chain = CHAIN // dot.group if dot else CHAIN
-    f = Function(f"micro_{height}", f"i64 %k, ptr noalias readonly %a, ptr noalias readonly %b, i64 %ldb, ptr %next, i64 %ahead, ptr noalias %held, {tail_arguments(kind)}", attributes + " noinline")
+    name, panel = (f"first_{height}", "ptr noalias %panel, ") if keeping else (f"micro_{height}", "")
+    f = Function(name, f"{panel}i64 %k, ptr noalias readonly %a, ptr noalias readonly %b, i64 %ldb, ptr %next, i64 %ahead, ptr noalias %held, {tail_arguments(kind)}", attributes + " noinline")
     sums = [[f.variable(wide, None, 64) for _ in range(t.vectors)] for _ in range(height)]
 
     def each(emit):
@@ -106,6 +113,8 @@ def micro(kind: Kind, height: int, attributes: str) -> Function:
                     f.store(wide, multiply(f, dot, acc, w, f.load(wide, slot, 64), a, b[j]), slot, 64)
             return
         b = [f.load(vector(word, w), f.at(word, "%b", f.add(row_b, j * w)), SIZES[word]) for j in range(t.vectors)]
+        for j in range(t.vectors if keeping else 0):
+            f.store(wide, b[j], f.at(word, "%panel", f.add(f.mul(k, t.nr), j * w)), SIZES[word])
         for r in range(height):
             a = f.splat(word, f.load(word, f.at(word, "%a", f.add(row_a, r))), w)
             for j in range(t.vectors):
@@ -222,7 +231,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
     strides = "i64 %rsa, i64 %csa, i64 %rsb, i64 %csb, i64 %rsc, i64 %csc, i64 %rsi, i64 %csi"
     after = "ptr %after, ptr %words, ptr %slots, i64 %row, i64 %col"
-    blocks = "i64 %kc, i64 %mc, i64 %nc, ptr %pa, ptr %panels, ptr %pp, ptr %tile, i64 %keep, i1 %ready, i1 %low"
+    blocks = "i64 %kc, i64 %mc, i64 %nc, ptr %pa, ptr %panels, ptr %pp, ptr %tile, i64 %keep, i1 %ready, i1 %low, i1 %middle"
     f = Function("rectangle", f"i64 %m, i64 %n, i64 %k, ptr %a, ptr %b, ptr %c, ptr %i, {strides}, {blocks}, {acc} %alpha, {acc} %beta, {after}", attributes + " noinline")
     top, nr = t.heights[0], t.nr
     unit = f.compare("eq", "%csc", 1)
@@ -232,8 +241,9 @@ def rectangle(kind: Kind, attributes: str) -> Function:
         partial_in_c = f.compare("eq", "%csc", 1)
     dot, word = kind.dot, kind.word
     tiles, front = bool(dot and dot.form == "tiles"), int(bool(dot and dot.moved))  # rows before a panel of B: where its sums start
-    direct = bm == acc and kind.b not in DROPPED and not dot  # what is converted on the way is packed
+    direct = kind.plain  # what is converted on the way is packed
     few = f.both("%low", f.compare("eq", "%csb", 1)) if direct else "false"
+    hidden = f.both("%middle", f.compare("eq", "%csb", 1), unit, f.compare("sge", f.min("%m", "%mc"), top)) if direct else "false"  # the first tile of a panel packs it
     block = f.variable("ptr", "%panels")  # where the panels of a round stand
 
     def in_place(width):  # few rows would not repay the packing of B: read whole panels of it where they are
@@ -252,7 +262,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     def pack_block(n0, n_here, k0, k_here, depth):
         """The panels of B [k_here, n_here], as far as they are not read in place."""
         four = f.mul(f.div(n_here, GROUP * nr), GROUP * nr)
-        grouped = f.both(f.compare("eq", "%csb", 1), f.op(f"xor i1 {few}, true"))
+        grouped = f.both(f.compare("eq", "%csb", 1), f.op(f"xor i1 {few}, true"), f.op(f"xor i1 {hidden}, true"))
         four = f.op(f"select i1 {grouped}, i64 {four}, i64 0")
         with f.loop(0, four, GROUP * nr) as j:  # pack B
             step = f.mul(f.add(depth, front), nr)
@@ -264,7 +274,8 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                 pack_b(f.add(k0, whole_k), f.add(n0, j), nr, f.sub(k_here, whole_k), target)
         with f.loop(four, n_here, nr) as j:
             width = f.min(nr, f.sub(n_here, j))
-            with f.when(f.op(f"xor i1 {in_place(width)}, true")):
+            whole = f.both(f.op(f"or i1 {few}, {hidden}"), f.compare("eq", width, nr))
+            with f.when(f.op(f"xor i1 {whole}, true")):
                 pack_b(k0, f.add(n0, j), width, k_here, right_at(j, depth))
         if dot and tiles:  # whole tiles are read of every panel
             groups = f.ceil_div(k_here, dot.group)
@@ -310,6 +321,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                     width = f.min(nr, f.sub(n_here, j))
                     column = f.add(n0, j)
                     raw = in_place(width)
+                    fresh = f.both(hidden, f.compare("eq", m0, 0), f.compare("eq", width, nr), f.op("xor i1 %ready, true"))
                     panel_b = f.op(f"select i1 {raw}, ptr {b_at(k0, column)}, ptr {right_at(j, depth)}")
                     ldb = f.op(f"select i1 {raw}, i64 %rsb, i64 {nr}")
                     # While this panel is used, each tile brings a share of the next one into the second-level cache.
@@ -317,7 +329,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                     next_panel = right_at(f.add(j, nr), depth)
                     before = f.mul(f.div(j, nr), f.ceil_div(m_here, top))  # tiles of this block so far
 
-                    def tile(height, i, rows, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb, ahead=ahead, next_panel=next_panel):
+                    def tile(height, i, rows, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb, ahead=ahead, next_panel=next_panel, fresh=fresh):
                         share = f.at("i8", next_panel, f.mul(f.mul(f.div(i, top), ahead), depth))
                         place = f.mul(f.add(before, f.div(i, top)), across_a)
                         wanted = f.both(near, f.compare("slt", place, rows_after))
@@ -334,6 +346,10 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                         def direct():
                             f.do(f"call void @micro_{height}({product}, ptr {p}, i64 {ldp}, {tail})")
 
+                        def keeping():
+                            place = f"ptr {panel_b}, i64 {depth}, ptr {panel_a}, ptr {b_at(k0, column)}, i64 %rsb, ptr {share}, i64 {ahead}, ptr {f.at(acc, '%tile', top * nr)}"
+                            f.do(f"call void @first_{height}({place}, ptr {p}, i64 {ldp}, {tail})")
+
                         def by_way_of_memory():
                             plain = f"i1 false, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} %alpha, {acc} %beta"
                             f.do(f"call void @micro_{height}({product}, ptr %tile, i64 {nr}, {plain})")
@@ -345,6 +361,9 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                         if tiles:
                             f.do(f"call void @micro_{height}(i64 {depth}, ptr {panel_a}, ptr {panel_b}, ptr %tile)")
                             finished()
+                        elif height == top and kind.plain:
+                            begins = f.both(fresh, f.compare("eq", i, 0))
+                            f.choose(begins, keeping, lambda: f.choose(whole, direct, by_way_of_memory))
                         else:
                             f.choose(whole, direct, by_way_of_memory)
 
@@ -442,6 +461,7 @@ def kernel(kind: Kind) -> Function:
     f.store("ptr", f.at("i64", rows, f.add(word["down"], 1)), columns)
     columns = f.load("ptr", columns)
     low = f.compare("sle", word["m"], 2 * kind.tile.heights[0])
+    middle = f.both(f.compare("sle", word["m"], MIDDLE), f.op(f"xor i1 {low}, true"))
     with f.loop(0, word["across"]) as turn:
         block = f.rem(f.add("%part", turn), word["across"])
         n0 = f.load("i64", f.at("i64", columns, block))
@@ -481,8 +501,9 @@ def kernel(kind: Kind) -> Function:
                 strides = ", ".join(f"i64 {word[s]}" for s in ("rsa", "csa", "rsb", "csb", "rsc", "csc", "rsi", "csi"))
                 f.do(
                     f"call void @rectangle(i64 {m}, i64 {n}, i64 {word['k']}, ptr {corner['a']}, ptr {corner['b']}, ptr {corner['c']}, ptr {corner['i']}, {strides}, "
-                    f"i64 {word['kc']}, i64 {word['mc']}, i64 {word['nc']}, ptr {scratch}, ptr {at['at_b']}, ptr {at['at_p']}, ptr {at['at_tile']}, i64 {word['keep']}, i1 {ready}, i1 {low}, "
-                    f"{acc} {scalars[0]}, {acc} {scalars[1]}, ptr {after}, ptr {f.at('i64', '%desc', after_words)}, ptr %slots, i64 {m0}, i64 {n0})"
+                    f"i64 {word['kc']}, i64 {word['mc']}, i64 {word['nc']}, ptr {scratch}, ptr {at['at_b']}, ptr {at['at_p']}, ptr {at['at_tile']}, "
+                    f"i64 {word['keep']}, i1 {ready}, i1 {low}, i1 {middle}, {acc} {scalars[0]}, {acc} {scalars[1]}, "
+                    f"ptr {after}, ptr {f.at('i64', '%desc', after_words)}, ptr %slots, i64 {m0}, i64 {n0})"
                 )
     with f.when(f.load("i1", started)):
         if tiles:

@@ -66,6 +66,11 @@ class Kind(NamedTuple):
         return self.a if self.a in DROPPED else "float32"
 
     @property
+    def plain(self) -> bool:
+        """Elements of B are multiplied as they are, so that they may be read where they are."""
+        return TYPES[self.b][0] == self.acc and self.b not in DROPPED and not self.dot
+
+    @property
     def in_place(self) -> bool:
         """Partial sums can live in C itself."""
         return TYPES[self.c][0] == self.acc
