@@ -27,10 +27,11 @@ from ..ops.generator import default_generator
 from ..tensor import Tensor, wrap
 from . import calls
 from .beside import beside
-from .fuse import first_write, fuse
+from .fuse import fuse
 from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
 from .lifetimes import cut, lifetimes, rounded
+from .order import first_write, moved_up
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
 from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, passing, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of, window
@@ -408,6 +409,7 @@ class Entry:
         lasting = touched | set(result_blocks)
         steps = self.steps if touched else beside(self.steps, self.recipes, lasting, self.steady, self.sizes, self.derivatives)
         steps, self.fused = fuse(steps, self.recipes, lasting, self.steady, self.sizes)
+        steps = moved_up(steps, self.recipes, (), lasting, self.sizes)
         pause = None
         if self.checked and self.written:  # checks are looked at before anything from outside is written; where that cannot be, it is copied first
             pause = first_write(steps, self.recipes, {("tensor", place) for place, _ in self.written})

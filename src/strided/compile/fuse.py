@@ -241,26 +241,6 @@ def _without_moves(steps: list[Step], recipes, lasting, sizes) -> list[Step]:
     return [step._replace(slots=tuple([(end(slot[0]), slot[1]) if type(slot) is tuple else slot for slot in step.slots])) for step in left]
 
 
-def first_write(steps: list[Step], recipes, regions: set) -> int:
-    """Number of the first step that may write one of the regions."""
-    for number, step in enumerate(steps):
-        if step.writes is not None:
-            written = set(step.writes)
-        else:
-            recipe = recipes.get(step.what) if type(step.what) is bytes else None
-            count = 4  # unknown kernels have no more results than this
-            if type(recipe) is Recipe:
-                count = len(recipe.outs)
-            elif step.what == "flag":
-                count = 0
-            elif type(step.what) is str or type(recipe) is Copied or epilogue.is_product(step.what):
-                count = 1
-            written = {slot[0] for slot in step.slots[:count] if type(slot) is tuple}
-        if written & regions:
-            return number
-    return len(steps)
-
-
 def _reads(item) -> set:
     """The regions that a kernel or a product reads, but for what is its own."""
     if type(item) is Kernel:

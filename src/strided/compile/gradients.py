@@ -21,6 +21,7 @@ from . import calls
 from .beside import beside
 from .fuse import fuse
 from .lifetimes import cut, lifetimes
+from .order import moved_up
 from .program import Memory, Program, Unknown, resolve
 from .recording import Recording, busy
 from .results import Output, add_blocks, put_back, random_state, run, set_random_state, tensors_of
@@ -161,6 +162,7 @@ def record_backward(node, entry: Entry, grads):
     entry.sizes.update((name, size) for name, size in all_sizes.items() if name not in sizes)
     steps, fused = fuse(steps, recording.recipes, returned, entry.steady, sizes)
     regions = {o.region for o in outputs if o is not None}
+    steps = moved_up(steps, recording.recipes, entry.sizes, regions, {**entry.sizes, **sizes})
     life = lifetimes(steps)
     touched = {*life, *regions}
     kept = {name for name in touched if name in entry.sizes}.difference(entry.result_blocks)
