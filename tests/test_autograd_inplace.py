@@ -187,3 +187,31 @@ def test_what_was_saved_of_the_input_is_its_old_values(name, arguments, expected
     assert g.tolist() == pytest.approx(expected)
     (g,) = torch.autograd.grad((x * 1).clamp_min_(0.75).div_(-2).exp_().sum(), x)
     assert g.tolist() == pytest.approx([0, -0.5 * math.exp(-0.5), -0.5 * math.exp(-1)])
+
+
+@pytest.mark.parametrize("name, arguments, weights", [
+    ("t_", (), [[1, 3, 5], [2, 4, 6]]), ("transpose_", (0, 1), [[1, 3, 5], [2, 4, 6]]), ("unsqueeze_", (1,), [[1, 2, 3], [4, 5, 6]]), ("squeeze_", (), [[1, 2, 3], [4, 5, 6]]),
+])  # fmt: skip
+def test_a_window_that_becomes_another_view(name, arguments, weights):
+    """Its history is that of its old shape; what is written through it afterwards still reaches its base."""
+    x = torch.arange(6.0).view(2, 3).requires_grad_()
+    base = x * 1
+    window = getattr(base[:], name)(*arguments)
+    w = torch.arange(1.0, 7.0).view(window.shape)
+    (g,) = torch.autograd.grad((window * w).sum(), x, retain_graph=True)
+    assert g.tolist() == weights
+    window.mul_(2)
+    (g,) = torch.autograd.grad((window * w).sum() + base.sum(), x)
+    assert g.tolist() == [[2 * v + 2 for v in row] for row in weights] and base.tolist() == [[0, 2, 4], [6, 8, 10]]
+
+
+def test_renorm_in_place_is_differentiated_at_the_old_values():
+    x = torch.tensor([[3.0, 4.0], [0.3, 0.4]], dtype=torch.float64, requires_grad=True)
+    w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
+    (g,) = torch.autograd.grad(((x * 1).renorm_(2, 0, 1.0) * w).sum(), x)
+    (plain,) = torch.autograd.grad((torch.renorm(x, 2, 0, 1.0) * w).sum(), x)
+    assert g.tolist() == plain.tolist()
+    # of u = x / |x|: (w − u (u·w)) / |x|, with u = (0.6, 0.8), u·w = 2.2, |x| = 5; the second row is short enough to stay
+    assert g.tolist()[0] == pytest.approx([-0.064, 0.048], rel=1e-5) and g.tolist()[1] == [3, 4]
+    y = x.detach().clone()
+    assert y.renorm_(2, 0, 1.0) is y and y[0].tolist() == pytest.approx([0.6, 0.8], rel=1e-6)

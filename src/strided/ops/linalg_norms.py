@@ -7,13 +7,14 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
+from ..autograd import tracking
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from .linalg_checks import are_tensors, floating, matrices, square
 from .linalg_solve import inv_ex
 from .linalg_spectral import _thin, svdvals
 from .moments import vector_norm
-from .table import TABLE, operator
+from .table import TABLE, add_inplace, operator
 
 _ORDERS = (2.0, 1.0, math.inf)
 
@@ -126,7 +127,7 @@ def cond(A, p=None):
 # ---- renormalisation ----------------------------------------------------------------------------------------------------------------
 
 
-@operator("renorm", inplace=True, out=True, flops=lambda args, kwargs, result: 3 * args[0].numel())
+@operator("renorm", out=True, flops=lambda args, kwargs, result: 3 * args[0].numel())
 def renorm(input, p, dim, maxnorm):
     """Slices along `dim` whose p-norm exceeds maxnorm, scaled down to it. The shape stays."""
     if not p > 0:
@@ -138,6 +139,15 @@ def renorm(input, p, dim, maxnorm):
     dim = wrap_dim(dim, input.ndim)
     norms = vector_norm(input, p, [d for d in range(input.ndim) if d != dim], True)  # [1, .., n, .., 1]
     return input * TABLE["where"].call(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0).to(input.dtype)
+
+
+def _renorm_old_values(input, p, dim, maxnorm):
+    """`renorm` for the in-place form: gradients of its parts keep a copy, as the input is overwritten."""
+    return renorm(TABLE["clone"].call(input) if tracking(input) else input, p, dim, maxnorm)
+
+
+_renorm_old_values.__qualname__ = "renorm_"  # what errors about its arguments call it
+add_inplace(TABLE["renorm"], _renorm_old_values)
 
 
 # ---- covariance ---------------------------------------------------------------------------------------------------------------------

@@ -224,9 +224,9 @@ def _become(x: Tensor, layout: Layout, node: Any, **attrs) -> Tensor:
     x.spec = x.spec.with_layout(layout)
     x.mem.version += 1
     if track:
+        x._seen = x.mem.version  # its history, which check_inplace has seen to, is that of the old layout: not to be looked for anew with this one
         record(node, (x,), x, **attrs)
         x._nr = 0
-        x._seen = x.mem.version
     return x
 
 
