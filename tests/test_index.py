@@ -235,3 +235,11 @@ def test_writing_a_slice_again_looks_at_what_changed():
             e[1:] = torch.ones(3)
     with pytest.raises(RuntimeError):
         y[1:] = torch.zeros(3)
+
+
+def test_a_number_is_looked_at_before_index_tensors():
+    x = torch.zeros(0, dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+        x[[-1]] = -0.5
+    with pytest.raises(IndexError, match="index -1 is out of bounds"):
+        x[[-1]] = 5

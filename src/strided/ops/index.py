@@ -386,6 +386,8 @@ def setitem(self, key, value):
     window = basic(self, key)
     tensors = None
     if window is None:
+        if not isinstance(value, Tensor):  # looked at before the index tensors are
+            value = TABLE["full"].call((), value, dtype=self.dtype, device=self.device)
         window, tensors = _split_key(self, key)
     if tensors is None:
         if isinstance(value, Tensor):
@@ -407,8 +409,6 @@ def setitem(self, key, value):
             if type(key) is slice and not isinstance(value, complex) and (desc := fill_plan(window)) is not None:
                 _put_plans.put((token_of(key), self.spec), (desc, window.ptr - self.ptr))
         return
-    if not isinstance(value, Tensor):
-        value = TABLE["full"].call((), value, dtype=self.dtype, device=self.device)
     if len(tensors) == 1 and tensors[0][1].dtype in _MASK_DTYPES and value.numel() == 1 and tensors[0][1].ndim:
         _fill_where(window, tensors[0], value)
     else:
