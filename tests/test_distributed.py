@@ -120,3 +120,14 @@ def test_a_module_is_wrapped(alone):
 def test_a_sampler_asks_the_group(alone):
     sampler = torch.utils.data.DistributedSampler(list(range(7)), shuffle=True)
     assert list(sampler) == [4, 0, 5, 3, 2, 6, 1] and len(sampler) == 7
+
+
+def test_batch_norms_become_synchronised_ones():
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sequential(torch.nn.BatchNorm1d(2, momentum=0.5, bias=False)), torch.nn.InstanceNorm1d(2)).eval()
+    norm = net[1][0]
+    assert torch.nn.SyncBatchNorm.convert_sync_batchnorm(net) is net
+    made = net[1][0]
+    assert type(made) is torch.nn.SyncBatchNorm and made.weight is norm.weight and made.bias is None and made.running_var is norm.running_var
+    assert (made.momentum, made.training, type(net[2])) == (0.5, False, torch.nn.InstanceNorm1d)
+    alone = torch.nn.BatchNorm2d(3, affine=False)
+    assert torch.nn.SyncBatchNorm.convert_sync_batchnorm(alone).num_batches_tracked is alone.num_batches_tracked

@@ -73,3 +73,10 @@ def test_sets_of_matrices():
     assert bool(c.corr_cholesky.check(m)) and not bool(c.corr_cholesky.check(m * 2)) and bool(c.square.check(m)) and not bool(c.square.check(m[:1]))
     assert bool(c.positive_semidefinite.check(torch.ones(2, 2))) and not bool(c.positive_semidefinite.check(-torch.eye(2)))
     assert c.is_dependent(c.dependent) and not c.is_dependent(c.real)
+
+
+def test_divergence_of_cauchys_and_names_of_independent_constraints():
+    p, q = D.Cauchy(0.0, 1.0), D.Cauchy(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
+    assert D.kl_divergence(p, q).tolist() == pytest.approx([0, math.log(10 / 8)], abs=1e-6)
+    assert D.kl_divergence(D.HalfCauchy(1.0), D.HalfCauchy(2.0)).item() == pytest.approx(math.log(9 / 8), abs=1e-6)
+    assert repr(D.MultivariateNormal(torch.zeros(2), torch.eye(2)).support) == "IndependentConstraint(Real(), 1)"

@@ -15,8 +15,17 @@ def test_derivatives_of_functions():
     assert (out.item(), along.item()) == (9, 15)
     out, back = torch.func.vjp(lambda t: t * t, x)
     assert out.tolist() == [1, 4] and back(torch.ones(2))[0].tolist() == [2, 4]
-    with pytest.raises(RuntimeError, match="Expected f.* to return a scalar tensor, got tensor with 1 dims"):
+    with pytest.raises(RuntimeError, match="Expected f.* to return a scalar Tensor, got tensor with 1 dims"):
         torch.func.grad(lambda t: t * 2)(x)
+    with pytest.raises(RuntimeError, match="expected f.* to return only tensors, got unsupported type <class 'int'>"):
+        torch.func.jacrev(lambda t: 3)(x)
+    for in_dims, given, told in (
+        (0, 1, "the input is of type <class 'int'>. We cannot vmap over non-Tensor arguments"),
+        (2, x, "a Tensor of dimensionality 1 so expected in_dim to satisfy -1 <= in_dim < 1."),
+        (0.5, x, "in_dim must be either an integer dimension or None."),
+    ):
+        with pytest.raises(ValueError, match=f"in_dims={in_dims}, .*Got in_dim={in_dims} .*{told}"):
+            torch.func.vmap(cube, in_dims=in_dims)(given)
 
 
 def test_vmap():

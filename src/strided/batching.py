@@ -115,8 +115,8 @@ class Batched(Tensor):
 
     def __bool__(self) -> bool:
         raise RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please shout over at "
-            "https://github.com/pytorch/functorch/issues/257 .\n  Every sample takes the same way through the function: choose between values by torch.where."
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an issue at "
+            "https://github.com/pytorch/pytorch/issues .\n  Every sample takes the same way through the function: choose between values by torch.where."
         )
 
     def item(self):

@@ -159,6 +159,9 @@ class _Independent(Constraint):
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
         return fits.flatten(fits.ndim - self.reinterpreted_batch_ndims).all(-1) if self.reinterpreted_batch_ndims else fits
 
+    def __repr__(self) -> str:
+        return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+
 
 independent = _Independent
 

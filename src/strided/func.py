@@ -86,6 +86,14 @@ def _chosen(args: tuple, argnums: int | tuple[int, ...]) -> tuple[int, ...]:
     return tuple(place % len(args) for place in places)
 
 
+def _only_tensors(output: Any, what: str) -> Any:
+    """`output`, whose leaves must all be tensors: else RuntimeError."""
+    for leaf in tree.flatten(output):
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}")
+    return output
+
+
 def _call(func: Callable, args: tuple, kwargs: dict, places: tuple[int, ...], has_aux: bool, made: list[Tensor]):
     """(the differentiated arguments as inputs of their own, func's output, its aux or None)."""
     inner = [_inside(a, made) if i in places else a for i, a in enumerate(args)]
@@ -111,10 +119,10 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
         with enable_grad():
             inner, output, aux = _call(func, args, kwargs, places, has_aux, made)
             if not isinstance(output, Tensor):
-                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {type(output)}")
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
             if output.dim():
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with {output.dim()} dims. Maybe you wanted to use the vjp or "
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe you wanted to use the vjp or "
                     "jacrev APIs instead?"
                 )
             leaves = tree.flatten(inner)
@@ -142,6 +150,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     made: list[Tensor] = []
     with enable_grad():
         inner, output, aux = _call(func, primals, {}, tuple(range(len(primals))), has_aux, made)
+        _only_tensors(output, "vjp(f, *primals)")
 
     def pull_back(cotangents: Any) -> tuple:
         seeds = tree.flatten(cotangents)
@@ -163,6 +172,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     made: list[Tensor] = []
     with enable_grad():
         inner, output, aux = _call(func, primals, {}, tuple(range(len(primals))), has_aux, made)
+        _only_tensors(output, "jvp(f, primals, tangents)")
         outputs, along = tree.flatten(output), tree.flatten(tangents)
         seeds = [ops.zeros_like(o).requires_grad_() for o in outputs]
         made.extend(seeds)
@@ -180,6 +190,7 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
         places = _chosen(args, argnums)
         with enable_grad():
             inner, output, aux = _call(func, args, kwargs, places, has_aux, made)
+            _only_tensors(output, "vjp(f, *primals)")
             leaves = tree.flatten(inner)
 
             def of(out: Tensor) -> Any:
@@ -225,7 +236,8 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         leaves = tree.flatten(given)
         dims = tree.broadcast(in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args), args, f"vmap({getattr(func, '__name__', func)}, in_dims, ...): in_dims")
         dims += [0 if isinstance(leaf, Tensor) else None for leaf in tree.flatten(kwargs)]
-        dims = [None if d is None or not isinstance(leaf, Tensor) else d for d, leaf in zip(dims, leaves)]
+        for d, leaf in zip(dims, leaves):
+            _check_in_dim(f"vmap({getattr(func, '__name__', func)}, in_dims={in_dims}, ...)(<inputs>)", d, leaf)
         sizes = {leaf.size(d) for leaf, d in zip(leaves, dims) if d is not None}
         if not sizes:
             raise ValueError("vmap: Expected at least one Tensor to vmap over: at least one of in_dims must not be None")
@@ -243,6 +255,23 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         return tree.rebuild(parts[0], [ops.cat(list(column), place) for column, place in zip(zip(*map(tree.flatten, parts)), places)])
 
     return wrapper
+
+
+def _check_in_dim(what: str, dim: Any, leaf: Any) -> None:
+    """Raises ValueError where `dim` is no dimension of the input `leaf`; None fits every input."""
+    if dim is None:
+        return
+    if not isinstance(dim, int):
+        raise ValueError(f"{what}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+    if not isinstance(leaf, Tensor):
+        raise ValueError(
+            f"{what}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+        )
+    if not -leaf.dim() <= dim < leaf.dim():
+        raise ValueError(
+            f"{what}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected in_dim to satisfy "
+            f"-{leaf.dim()} <= in_dim < {leaf.dim()}."
+        )
 
 
 def _mapped(func: Callable, given: tuple, leaves: list, dims: list, size: int, out_dims: Any, randomness: str) -> Any:

@@ -10,7 +10,7 @@ from ..tensor import Tensor
 from .base import Distribution, Independent
 from .classes import Bernoulli, Categorical, Geometric, OneHotCategorical
 from .gammas import Gamma, Poisson
-from .numbers import Exponential, HalfNormal, Laplace, LogNormal, Normal, Uniform
+from .numbers import Cauchy, Exponential, HalfNormal, Laplace, LogNormal, Normal, Uniform
 from .transformed import TransformedDistribution
 from .utils import sum_rightmost
 from .vectors import Beta, Dirichlet, LowRankMultivariateNormal, MultivariateNormal, mahalanobis
@@ -93,6 +93,11 @@ def _gamma(p: Any, q: Any) -> Tensor:
 def _laplace(p: Any, q: Any) -> Tensor:
     ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + away / q.scale + ratio * ops.exp(-away / p.scale) - 1
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Any, q: Any) -> Tensor:
+    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
 
 
 @register_kl(Uniform, Uniform)

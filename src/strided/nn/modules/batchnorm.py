@@ -136,6 +136,20 @@ class SyncBatchNorm(_BatchNorm):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """`module` with each batch norm below it replaced, in place, by a SyncBatchNorm on the same parameters and buffers; a batch norm itself: its replacement."""
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group, bias=module.bias is not None)
+            if module.affine:
+                result.weight, result.bias = module.weight, module.bias
+            result.running_mean, result.running_var, result.num_batches_tracked = module.running_mean, module.running_var, module.num_batches_tracked
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
+
 
 class _InstanceNorm(_NormBase):
     """Normalises every channel of every sample by its own statistics."""
