@@ -434,3 +434,47 @@ def test_a_backward_pass_that_leaves_the_function():
         step(x)
         assert leaf.grad.tolist() == [1.0] * 3 and weight.grad.tolist() == [2.0] * 3 and hooked == [[1.0] * 3]
         assert x._node is None or x._node.hooks is not None
+
+
+def test_a_parameter_that_comes_with_its_gradient():
+    """Both are arguments, and the function may look at `.grad`, too, which need not be what it is given."""
+
+    @torch.compile(fullgraph=True)
+    def step(p, grad):
+        with torch.no_grad():
+            p.sub_(grad * 0.5 + p.grad)
+
+    p, other = torch.nn.Parameter(torch.ones(3)), torch.ones(3)
+    p.grad = torch.arange(3.0)
+    step(p, p.grad)
+    assert p.tolist() == [1, -0.5, -2]  # less 1.5 times its gradient
+    for _ in range(2):
+        p.grad = torch.full((3,), 2.0)
+        before = p.detach() - 2.5
+        step(p, other)
+        assert p.tolist() == before.tolist()
+        before = p.detach() - 3
+        step(p, p.grad)
+        assert p.tolist() == before.tolist()
+    assert len(step.report()["kinds"]) == 2
+
+
+def test_a_fused_step_over_many_parameters():
+    def step(p, grad, average, rate):
+        average.lerp_(grad, 0.5)
+        p.add_(average, alpha=-rate)
+
+    compiled = torch.compile(dynamic=False, fullgraph=True)(step)
+    ways = []
+    for function in (compiled, step):
+        parameters = [nn.Parameter(torch.arange(6.0).view(2, 3) / k) for k in (1, 2, 3)]
+        averages = [torch.zeros(2, 3) for _ in parameters]
+        for _ in range(4):
+            sum(((p - k) ** 2).sum() for k, p in enumerate(parameters)).backward()
+            with torch.no_grad():
+                for p, average in zip(parameters, averages):
+                    function(p, p.grad, average, 0.25)
+                    p.grad = None
+        ways.append([p.tolist() for p in parameters])
+    assert ways[0] == [[pytest.approx(row, rel=1e-6) for row in rows] for rows in ways[1]]
+    assert len(compiled.report()["kinds"]) == 1 and not compiled.reasons

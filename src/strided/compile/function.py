@@ -200,9 +200,10 @@ class Entry:
         self.settled = False
         self.waiting: Any = None  # weak reference to the node whose backward pass is to be recorded
         self.attempts = 0
-        self.steps_too = False  # it sets gradients or runs an optimiser's update
+        self.steps_too = False  # it sets gradients or runs an optimiser's update, or is given gradients
         self.made: list[tuple] = []  # (place, Output or None) of the external tensors whose .grad the call sets
         self.had: list[bool] = []  # which of the external tensors have a gradient before the call
+        self.same: list[tuple] = []  # (place, place of the external tensor that is its gradient): a parameter and its gradient, both given
         self.given: list[tuple] = []  # (place, spec) of those gradients that the call reads or writes: they are external tensors, too, behind the others
         self.updates: list = []  # of optimisers, which are asked for the numbers of a replay, and the rules that take those
         self.rules: list[tuple] = []
@@ -265,8 +266,12 @@ class Entry:
         self.spent = bool(given) and any(t._tracked for t in found)
         if self.spent and not spent(found, external):
             return result, "it sets gradients and returns a result that is still to be differentiated"
+        stepping = bool(given or watched.updates or watched.plain)
+        self.same = [] if stepping else [(place, other) for place, grad, _ in gradients for other, t in enumerate(external) if t is grad]
+        known = {place for place, _ in self.same}
+        gradients = [one for one in gradients if one[0] not in known]
         versions = [version for _, version, *_ in before]
-        self.steps_too = bool(given or watched.updates or watched.plain)
+        self.steps_too = stepping or bool(self.same)
         self.had = [grad is not None for _, _, grad, *_ in before]
         try:
             tensors, number = external, len(external)
@@ -373,7 +378,7 @@ class Entry:
     def may_step(self, leaves) -> bool:
         """Whether gradients may be used and set as the recorded call did: what had one has one, and no hook wants to see it."""
         tensors = [*leaves, *self.snapshot.tensors]
-        if BEFORE or self.had != [t._grad is not None for t in tensors]:
+        if BEFORE or self.had != [t._grad is not None for t in tensors] or any(tensors[place]._grad is not tensors[other] for place, other in self.same):
             return False
         if any((grad := tensors[place]._grad).spec is not spec or grad._tracked or grad._base is not None for place, spec in self.given):
             return False
