@@ -84,3 +84,22 @@ def test_writing_one_of_several_windows_is_refused():
     a = pair()[0].requires_grad_() * 1
     with pytest.raises(RuntimeError, match="This view is the output of a function that returns multiple views"):
         a.unbind(0)[0].add_(1)
+
+
+@pytest.mark.parametrize("widths", [(8, 16, 9), (64, 200, 64), (8, 1), (32, 0, 32)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_pieces_of_rows_of_any_widths_and_strides_stand_side_by_side(widths, threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        rows, pieces, expected = 300, [], []
+        for i, width in enumerate(widths):
+            piece = torch.arange(rows * (width + i)).view(rows, width + i)[:, i:]  # [rows, width], rows width + i apart
+            pieces.append(piece)
+            expected.append(piece.tolist())
+        joined = torch.cat(pieces, -1)
+        assert joined.tolist() == [sum(lines, []) for lines in zip(*expected)]
+        stacked = torch.stack([pieces[0], pieces[0] + 1, pieces[0]], 1)
+        assert stacked.tolist() == [[row, [x + 1 for x in row], row] for row in expected[0]]
+    finally:
+        torch.set_num_threads(before)

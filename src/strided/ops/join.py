@@ -1,4 +1,4 @@
-"""Joining tensors into a fresh one (cat, stack and kin: one strided copy a piece) and cutting one into windows (split, chunk, unbind and kin)."""
+"""Joining tensors into a fresh one (cat, stack and kin: row by row, or one strided copy a piece) and cutting one into windows (split, chunk, unbind and kin)."""
 from __future__ import annotations
 
 from .. import dtypes, errors
@@ -9,9 +9,11 @@ from ..dispatch import PlanCache, launch, meta_storage
 from ..formats import contiguous_format, suggested
 from ..kernels import expr as E
 from ..kernels.index import build_copy
+from ..kernels.joining import build_join
 from ..kernels.map import build_map
 from ..kernels.native import new_storage
-from ..layout import Layout, wrap_dim
+from ..kernels.recipes import KEEP
+from ..layout import Layout, collapse, wrap_dim
 from ..tensor import Spec, Tensor, wrap
 from . import signatures
 from .table import TABLE, operator
@@ -27,11 +29,14 @@ def _joined(tensors, key, pieces) -> Tensor:
     plan = _plans.get((key, specs))
     if plan is None:
         plan = _plans.put((key, specs), _plan(tensors, specs, pieces))
-    spec, copies = plan
+    spec, copies, join = plan
     if copies is None:
         return wrap(spec, meta_storage(spec), 0)
     memory = new_storage(spec.nbytes)
     start = memory.data
+    if join is not None:
+        launch(join, start, *[t.ptr for t in tensors])
+        return wrap(spec, memory, start)
     for (desc, offset), t in zip(copies, tensors):
         if desc is not None:
             launch(desc, start + offset, t.ptr)
@@ -47,7 +52,10 @@ def _plan(tensors, specs, pieces):
     whole, windows = pieces(specs)
     spec = Spec.of(whole, dtype, device)
     if spec.is_meta:
-        return spec, None
+        return spec, None, None
+    join = None if KEEP[0] else _row_by_row(specs, dtype, windows)
+    if join is not None:
+        return spec, (), join
     copies = []
     for own, (window, offset) in zip(specs, windows):
         if own.numel == 0:
@@ -57,7 +65,23 @@ def _plan(tensors, specs, pieces):
         else:
             source = own.layout if own.shape == window.shape else Layout.of(window.shape, own.strides)
             copies.append((build_map(E.param(0), [(dtype, window)], [(own.dtype, source)]), offset * dtype.itemsize))
-    return spec, copies
+    return spec, copies, None
+
+
+def _row_by_row(specs, dtype, windows):
+    """One kernel for all pieces, where each is the same number of rows, contiguous in themselves, of a result that has all of them side by side; else None."""
+    found = []
+    for own, (window, offset) in zip(specs, windows):
+        if own.dtype is not dtype or own.shape != window.shape or not own.numel:
+            return None
+        sizes, (to, source) = collapse(own.shape, window.strides, own.strides)
+        if len(sizes) != 2 or to[1] != 1 or source[1] != 1:
+            return None
+        found.append((sizes[0], to[0], (offset, sizes[1], source[0])))
+    rows, row, _ = found[0]
+    if len(found) < 2 or any(piece[:2] != (rows, row) for piece in found):
+        return None
+    return build_join(dtype.itemsize, rows, row, [piece for *_, piece in found])
 
 
 def _listed(name, tensors):
