@@ -134,6 +134,26 @@ def test_a_failing_check_runs_the_original_call():
     assert torch.allclose(found[0], table.weight.grad, atol=1e-6) and torch.allclose(found[1], weight.grad, atol=1e-4)
 
 
+@pytest.mark.parametrize("retain", [False, True])
+def test_results_take_the_place_of_inputs_that_nothing_needs_afterwards(retain):
+    torch.manual_seed(0)
+    head, x, classes = nn.Linear(64, 3000), torch.randn(128, 64), torch.randint(0, 3000, (128,))
+    compiled = torch.compile(lambda: nn.functional.cross_entropy(head(x), classes))
+    nn.functional.cross_entropy(head(x), classes).backward()
+    expected, head.weight.grad = head.weight.grad, None
+    for _ in range(3):
+        head.weight.grad = None
+        compiled().backward()
+    value = compiled()
+    head.weight.grad = None
+    logits = 128 * 3000 * 4
+    if retain:
+        value.backward(retain_graph=True)
+        head.weight.grad = None
+    assert peak_of(value.backward) < logits  # the weight's gradient alone is half of it: their own takes the logits' place
+    assert torch.allclose(head.weight.grad, expected, atol=1e-7)
+
+
 # ---- the plan itself --------------------------------------------------------------------------------------------------------------
 
 

@@ -194,8 +194,7 @@ def backward(entry: Entry):
     text.do("external, results = node.external, node.results")
     kept = [f"k{k}" for k in range(len(entry.kept))]
     if kept:
-        text.do(f"[{', '.join(kept)}] = node.kept")
-        text.do("node.let_go()")
+        text.do(f"[{', '.join(kept)}] = node.take()")
     bases = [f"external[{k}].ptr" for k in range(count)] + [f"results[{k}].data" for k in range(len(entry.result_blocks))]
     bases += [f"{k}.data" for k in kept] + [f"{g}.ptr" for g in grads]
     storages = {**dict(enumerate(kept, FIRST_TENSOR + count + len(entry.result_blocks))), **{base: f"m{base}" for base in back.made}}

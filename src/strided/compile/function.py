@@ -30,6 +30,7 @@ from .beside import beside
 from .fuse import fuse
 from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
+from .inplace import in_place
 from .lifetimes import cut, lifetimes, rounded
 from .order import first_write, moved_up
 from .program import Memory, Program, Unknown, names, resolve
@@ -414,7 +415,7 @@ class Entry:
         lasting = touched | set(result_blocks)
         steps = self.steps if touched else beside(self.steps, self.recipes, lasting, self.steady, self.sizes, self.derivatives)
         steps, self.fused = fuse(steps, self.recipes, lasting, self.steady, self.sizes)
-        steps = moved_up(steps, self.recipes, (), lasting, self.sizes)
+        steps, _ = in_place(moved_up(steps, self.recipes, (), lasting, self.sizes), self.recipes, lasting, self.sizes)
         pause = None
         if self.checked and self.written:  # checks are looked at before anything from outside is written; where that cannot be, it is copied first
             pause = first_write(steps, self.recipes, {("tensor", place) for place, _ in self.written})

@@ -119,7 +119,7 @@ def decode_product(step: Step) -> Product | None:
     return Product(step.what, step.slots, rows[:2], rows[2], None, True, (step.line,))
 
 
-def encode_product(product: Product) -> tuple[list[Step], int]:
+def encode_product(product: Product, recipes: dict) -> tuple[list[Step], int]:
     """The product with its epilogue compiled, as a step (two where that cannot be), and the bytes that saves."""
     after = product.after
     assert after is not None
@@ -127,7 +127,7 @@ def encode_product(product: Product) -> tuple[list[Step], int]:
     try:
         made = epilogue.build_epilogue(after.exprs, *[[(o.kind, o.layout) for o in operands] for operands in (after.outs, after.ins)])
     except NotImplementedError:
-        return [Step(product.what, product.slots, product.lines[0]), encode(after)], product.saved
+        return [Step(product.what, product.slots, product.lines[0]), encode(after, recipes)], product.saved
     others = {o.place[0] for o in after.ins if o.in_memory and o.place != place}
     if not product.kept and target.kind.itemsize * target.layout.numel == product.nbytes and target.place[0] not in others:
         after = after._replace(ins=tuple(o._replace(place=target.place) if o.place == place else o for o in after.ins))
@@ -137,14 +137,15 @@ def encode_product(product: Product) -> tuple[list[Step], int]:
     return [Step(epilogue.with_epilogue(product.what, made), slots, product.lines[-1], (place[0], *[o.place[0] for o in after.outs]))], saved
 
 
-def encode(kernel: Kernel) -> Step:
-    """The kernel compiled, as a step."""
+def encode(kernel: Kernel, recipes: dict) -> Step:
+    """The kernel compiled, as a step; its recipe is put among the others."""
     outs, ins = [(o.kind, o.layout) for o in kernel.outs], [(o.kind, o.layout) for o in kernel.ins]
     nbytes = kernel.outs[0].layout.numel * kernel.outs[0].kind.itemsize
     if kernel.dims is None:
         descriptor = build_map(kernel.exprs, outs, ins, result_bytes=nbytes)
     else:
         descriptor = build_fold(kernel.exprs, kernel.dims, outs, ins)  # in one step: only rows that are few and long would be cut into pieces
+    recipes[descriptor] = Recipe(kernel.exprs, tuple(outs), tuple(ins), (None,) * len(ins), kernel.dims)
     return Step(descriptor, tuple(o.place for o in (*kernel.outs, *kernel.ins) if o.place is not None), kernel.lines[-1], tuple(o.place[0] for o in kernel.outs))
 
 
@@ -199,12 +200,12 @@ def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set,
     fused: list[Any] = []
     for number, step in enumerate(work):
         if type(step) is Product and step.after is not None:
-            made, saved = encode_product(step)
+            made, saved = encode_product(step, recipes)
             fused.append(step._replace(saved=saved))
             done += made
         elif type(step) is Kernel and len(step.lines) > 1:
             fused.append(step)
-            done.append(encode(step))
+            done.append(encode(step, recipes))
         elif step is not None:
             done.append(steps[number] if type(step) in (Kernel, Product) else step)
     return done, fused
@@ -278,7 +279,7 @@ def join(producer: Kernel, consumer: Kernel) -> Kernel | None:
         return None
     if producer.dims is None:
         moved = _walked_as(producer, consumer.ins[inner[0]].layout)
-        if moved is None or any(not _alike(consumer.ins[i].layout, moved.outs[0].layout) for i in inner):
+        if moved is None or any(not alike(consumer.ins[i].layout, moved.outs[0].layout) for i in inner):
             return None
         dims = consumer.dims
     else:
@@ -322,10 +323,10 @@ def join_product(product: Product, consumer: Kernel) -> Product | None:
         inner = [o for o in consumer.ins if o.in_memory and o.place[0] == place[0]]
         if any(o.place != place or o.kind.itemsize * whole.numel != product.nbytes for o in inner):
             return None
-    if after is None or len(after.ins) + 1 > OPERANDS or not all(_alike(o.layout, whole) for o in after.outs):
+    if after is None or len(after.ins) + 1 > OPERANDS or not all(alike(o.layout, whole) for o in after.outs):
         return None
     out = after.outs[0]
-    if any(not _alike(o.layout, whole) for o in after.ins if o.in_memory and o.place[0] in (product.slots[0][0], out.place[0])):
+    if any(not alike(o.layout, whole) for o in after.ins if o.in_memory and o.place[0] in (product.slots[0][0], out.place[0])):
         return None  # another block than the one that is written
     if any(o.place != out.place for o in after.ins if o.in_memory and o.place[0] == out.place[0]) or out.place[0] == product.slots[0][0] and out.place != product.slots[0]:
         return None
@@ -343,12 +344,12 @@ def _over_rows(fold: Kernel, consumer: Kernel, inner: list[int]) -> Kernel | Non
     out, full = fold.outs[0], tuple(fold.shape)
     if tuple(consumer.shape) == full:
         spread = out.layout.expand(full)
-        return consumer if all(_alike(consumer.ins[i].layout, spread) for i in inner) else None
+        return consumer if all(alike(consumer.ins[i].layout, spread) for i in inner) else None
     rows = tuple(1 if d in fold.dims else size for d, size in enumerate(full))
     if tuple(out.layout.shape) != rows:
         return None
     consumer = _reshaped(consumer, rows)
-    if consumer is None or not all(_alike(consumer.ins[i].layout, out.layout) for i in inner):
+    if consumer is None or not all(alike(consumer.ins[i].layout, out.layout) for i in inner):
         return None
     return consumer._replace(ins=tuple(o._replace(layout=o.layout.expand(full)) if o.in_memory else o for o in consumer.ins))
 
@@ -356,15 +357,15 @@ def _over_rows(fold: Kernel, consumer: Kernel, inner: list[int]) -> Kernel | Non
 def _walked_as(kernel: Kernel, layout: Layout) -> Kernel | None:
     """The map walked so that its result has the layout: as it is, in another shape, or with its dimensions in another order; None where none of these is it."""
     own = kernel.outs[0].layout
-    if _alike(own, layout):
+    if alike(own, layout):
         return kernel
     reshaped = _reshaped(kernel, layout.shape)
-    if reshaped is not None and _alike(reshaped.outs[0].layout, layout):
+    if reshaped is not None and alike(reshaped.outs[0].layout, layout):
         return reshaped
     if own.ndim != layout.ndim or own.ndim > 4 or any(o.kind == "index" for o in kernel.ins):
         return None
     for order in permutations(range(own.ndim)):
-        if _alike(own.permute(order), layout):
+        if alike(own.permute(order), layout):
             turn = lambda o: o._replace(layout=o.layout.permute(order)) if o.in_memory else o  # noqa: B023
             return kernel._replace(outs=tuple(map(turn, kernel.outs)), ins=tuple(map(turn, kernel.ins)))
     return None
@@ -392,7 +393,7 @@ def _numel(shape) -> int:
     return count
 
 
-def _alike(a: Layout, b: Layout) -> bool:
+def alike(a: Layout, b: Layout) -> bool:
     """Whether two layouts walk memory the same way; the stride of a dimension of size 1 says nothing."""
     return tuple(a.shape) == tuple(b.shape) and all(s == t for n, s, t in zip(a.shape, a.strides, b.strides) if n != 1)
 

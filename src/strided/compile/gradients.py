@@ -20,11 +20,12 @@ from ..tensor import Tensor, empty_of, wrap
 from . import calls
 from .beside import beside
 from .fuse import fuse
+from .inplace import in_place
 from .lifetimes import cut, lifetimes
 from .order import moved_up
 from .program import Memory, Program, Unknown, resolve
 from .recording import Recording, busy
-from .results import Output, add_blocks, put_back, random_state, run, set_random_state, tensors_of
+from .results import Output, add_blocks, copied, put_back, random_state, run, set_random_state, tensors_of
 
 if TYPE_CHECKING:
     from .function import Entry
@@ -47,6 +48,7 @@ class Backward(NamedTuple):
     reads: list  # places of external tensors whose values it needs
     reads_results: list  # the same for the call's fresh results
     fused: list  # kernels that hold several recorded steps
+    overwritten: set  # bases of what was kept and is written over
 
 
 class CompiledFunctionBackward0(Node):
@@ -78,11 +80,17 @@ class CompiledFunctionBackward0(Node):
             return self.recompute(grads)
         return replay_backward(self, entry, backward, grads)
 
-    def let_go(self):
-        """Before the pass that is the last one: what was kept for it may go as soon as it was read."""
-        this = STATE.run
+    def take(self) -> list:
+        """The storages that were kept for the pass that is about to run, which gives them back as soon as they were read.
+
+        Unless the graph is retained: then it gets copies of those that it writes over.
+        """
+        kept, this = self.kept, STATE.run
         if this is not None and not this.retain_graph:
             self.kept = None
+            return kept
+        first = 3 + len(self.external) + len(self.results)
+        return [copied(storage.data, storage.nbytes) if base in self.entry.backward.overwritten else storage for base, storage in enumerate(kept, first)]
 
     def recompute(self, grads, create_graph=False):
         """Gradients of a pattern that was not recorded, or with a graph: through the first call's graph, or by making the call again, eagerly."""
@@ -162,7 +170,9 @@ def record_backward(node, entry: Entry, grads):
     entry.sizes.update((name, size) for name, size in all_sizes.items() if name not in sizes)
     steps, fused = fuse(steps, recording.recipes, returned, entry.steady, sizes)
     regions = {o.region for o in outputs if o is not None}
-    steps = moved_up(steps, recording.recipes, entry.sizes, regions, {**entry.sizes, **sizes})
+    all_sizes = {**entry.sizes, **sizes}
+    steps = moved_up(steps, recording.recipes, entry.sizes, regions, all_sizes)
+    steps, overwritten = in_place(steps, recording.recipes, {*regions, *entry.result_blocks}, all_sizes)
     life = lifetimes(steps)
     touched = {*life, *regions}
     kept = {name for name in touched if name in entry.sizes}.difference(entry.result_blocks)
@@ -179,7 +189,7 @@ def record_backward(node, entry: Entry, grads):
     reads = sorted(name[1] for name in touched if name[0] == "tensor")
     read_results = [place for place, o in enumerate(entry.fresh) if o.region in touched]
     pattern = tuple(None if grad is None else grad.spec for grad in grads)
-    entry.backward = Backward(program, pattern, outputs, {name: places[name] for name in (*blocks, *kept)}, list(made), reads, read_results, fused)
+    entry.backward = Backward(program, pattern, outputs, {name: places[name] for name in (*blocks, *kept)}, list(made), reads, read_results, fused, {places[name][0] for name in kept & overwritten})
     entry.quick_backward = calls.backward(entry)
     entry.settled = True
     return results
@@ -205,12 +215,13 @@ def replay_backward(node, entry: Entry, backward: Backward, grads):
             assign(fresh, grad)
             grad = fresh
         given.append(grad)
+    kept = node.take()
     addresses = [
-        indexing._error.address, default_generator.address, *[t.ptr for t in node.external], *[storage.data for storage in (*node.results, *node.kept)],
+        indexing._error.address, default_generator.address, *[t.ptr for t in node.external], *[storage.data for storage in (*node.results, *kept)],
         *[0 if grad is None else grad.ptr for grad in given], *[0] * len(backward.made),
     ]  # fmt: skip
-    storages = dict(enumerate(node.kept, 3 + len(node.external) + len(node.results)))
-    node.let_go()
+    storages = dict(enumerate(kept, 3 + len(node.external) + len(node.results)))
+    del kept
     if not run(backward.program, addresses, (), storages, False):
         return node.recompute(grads)
     memory = dict(zip(entry.result_blocks, node.results))
