@@ -133,9 +133,13 @@ def test_mapped_functions(name):
         try:
             want = torch.vmap(lambda *samples: function(torch, *samples), in_dims=tuple(form))(*tensors)
         except (RuntimeError, ValueError) as error:  # written in place, where only the other operand is a sample
-            with pytest.raises(type(error)):
-                strided.vmap(lambda *samples: function(strided, *samples), in_dims=tuple(form))(*map(ours, tensors))
-            continue
+            if name != "cross entropy":
+                with pytest.raises(type(error)):
+                    strided.vmap(lambda *samples: function(strided, *samples), in_dims=tuple(form))(*map(ours, tensors))
+                continue
+            # PyTorch's label smoothing writes in place into what is no sample; ours does not, and gives what a loop over samples gives.
+            rows = [function(torch, *(t if d is None else t.select(d, i) for t, d in zip(tensors, form))) for i in range(5)]
+            want = tuple(torch.stack(column) for column in zip(*rows))
         equal(strided.vmap(lambda *samples: function(strided, *samples), in_dims=tuple(form))(*map(ours, tensors)), want)
 
 
