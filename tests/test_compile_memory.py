@@ -154,6 +154,26 @@ def test_results_take_the_place_of_inputs_that_nothing_needs_afterwards(retain):
     assert torch.allclose(head.weight.grad, expected, atol=1e-7)
 
 
+def test_what_is_cheap_is_computed_again_rather_than_kept():
+    torch.manual_seed(0)
+    gate, up, x = nn.Linear(64, WIDTH), nn.Linear(64, WIDTH), torch.randn(ROWS, 64)
+
+    def loss():
+        return (nn.functional.silu(gate(x)) * up(x)).sum()
+
+    parameters = [*gate.parameters(), *up.parameters()]
+    expected = torch.autograd.grad(loss(), parameters)
+    compiled = torch.compile(loss)
+    for _ in range(3):
+        found = torch.autograd.grad(compiled(), parameters)
+    assert all(torch.allclose(a, b, rtol=1e-5, atol=1e-5) for a, b in zip(found, expected))
+    kept = sum(entry_of(compiled).kept)
+    assert 2 * TENSOR <= kept < 3 * TENSOR  # both products; silu(gate) is made from one of them
+    with torch.no_grad():
+        up.bias.add_(1.0)  # no gradient needs it
+    compiled().backward()
+
+
 # ---- the plan itself --------------------------------------------------------------------------------------------------------------
 
 

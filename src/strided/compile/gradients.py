@@ -18,6 +18,7 @@ from ..ops.elementwise import assign
 from ..ops.generator import default_generator
 from ..tensor import Tensor, empty_of, wrap
 from . import calls
+from .again import computed_again
 from .beside import beside
 from .fuse import fuse
 from .inplace import in_place
@@ -168,6 +169,7 @@ def record_backward(node, entry: Entry, grads):
     entry.steps, steps = both[:count], both[count:]
     entry.recipes = recording.recipes = recipes
     entry.sizes.update((name, size) for name, size in all_sizes.items() if name not in sizes)
+    steps = computed_again(entry.steps, steps, recipes, returned.union(entry.result_blocks), entry.steady, entry.sizes, sizes)
     steps, fused = fuse(steps, recording.recipes, returned, entry.steady, sizes)
     regions = {o.region for o in outputs if o is not None}
     all_sizes = {**entry.sizes, **sizes}
