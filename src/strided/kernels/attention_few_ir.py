@@ -9,6 +9,7 @@ from .attention_text import LOG2_E, MINUS_INFINITY, add_mask, exp2, greater, mas
 from .gemm_ir import batch_offsets
 from .gemm_pack import Kind
 from .gemm_text import SIZES, TYPES, Function, module, vector
+from .scratch import SCRATCH, allocate
 
 # Sizes, then strides in elements (heads that share keys, rows, columns) of q and out, (rows) of k and v, (heads, rows, columns) of the mask; the scratch.
 WORDS = "length heads keys width value_width items causal splits each hsq rsq csq rsk rsv hso rso cso hsm rsm csm at_s at_o at_m at_l ld wide wide_values scratch batch_dims".split()
@@ -28,7 +29,7 @@ def few_module(kind: Kind, mask: str, attributes: str) -> str:
     heights = range(1, tile_height(kind) + 1)
     functions = [kernel(kind, mask), item(kind, mask, attributes), softmax(kind, attributes)]
     functions += [make(kind, h, attributes) for make in (scores, mixture) for h in heights]
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)")
+    return module(*functions, extra=SCRATCH)
 
 
 def tile_height(kind: Kind) -> int:
@@ -319,7 +320,7 @@ def kernel(kind: Kind, mask: str) -> Function:
     end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
     with f.when(f.compare("slt", begin, end)):
         cell = f.variable("ptr", "null")
-        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {word['scratch']})")
+        allocate(f, cell, word["scratch"])
         scratch = f.load("ptr", cell)
         parts = [scratch] + [f.at("i8", scratch, word[name]) for name in ("at_s", "at_o", "at_m", "at_l")]
         with f.loop(begin, end) as n:

@@ -12,6 +12,7 @@ from .gemm_ir import batch_offsets
 from .gemm_pack import Kind, transposed
 from .gemm_text import SIZES, TYPES, Function, module, vector
 from .mathlib import definitions
+from .scratch import SCRATCH, allocate
 
 # Sizes, then strides in elements (rows, columns) of q, k, v, out, mask; offsets of the scratch's parts in bytes. spread: the longest items come first. in_place: of up to so many
 # query rows an item, keys and values are read where they lie.
@@ -33,7 +34,7 @@ def attention_module(kind: Kind, mask: str, attributes: str) -> str:
     functions += product_functions(kind, (kind.a,), attributes, ("", "along", "across") if kind.a == "float32" else ("",))
     if mask:
         functions.append(add_mask(kind, mask, attributes))
-    return module(*functions, extra="declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n" + definitions(["log"], "f32"))
+    return module(*functions, extra=SCRATCH + "\n" + definitions(["log"], "f32"))
 
 
 def softmax(kind: Kind, attributes: str, vectors: int = 0) -> Function:
@@ -316,7 +317,7 @@ def kernel(kind: Kind, mask: str) -> Function:
     unwanted = f.op(f"icmp eq ptr {slot['stats']}, null")
     with f.when(f.compare("slt", begin, end)):
         cell = f.variable("ptr", "null")
-        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {word['scratch']})")
+        allocate(f, cell, word["scratch"])
         scratch = f.load("ptr", cell)
         parts = ", ".join(f"ptr {f.at('i8', scratch, word[f'at_{part}'])}" for part in PARTS)
         blocks = f.ceil_div(word["length"], word["q_rows"])

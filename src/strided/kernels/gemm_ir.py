@@ -39,7 +39,7 @@ def gemm_module(kind: Kind, attributes: str) -> str:
     functions += [tile_micro(tiles, height, t.nr, attributes) if tiles else micro(kind, height, attributes) for height in t.heights]
     if kind.plain:
         functions.append(micro(kind, t.heights[0], attributes, keeping=True))
-    extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)"
+    extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n" + STARVED
     return module(*functions, extra=extra)
 
 
@@ -478,6 +478,9 @@ def kernel(kind: Kind) -> Function:
                     open_tiles(f)
                 with f.when(large):
                     memory(f, cell, f.load("ptr", kept), word["scratch"])
+                    empty = f.op(f"icmp eq ptr {f.load('ptr', cell)}, null")
+                    f.do(f"br i1 {empty}, label %starved, label %fed")
+                    f.label("fed")
             with f.loop(first, last) as unit:
                 scratch = f.load("ptr", cell)
                 at = {name: f.at("i8", scratch, word[name]) for name in ("at_b", "at_p", "at_tile")}
@@ -505,6 +508,11 @@ def kernel(kind: Kind) -> Function:
                     f"i64 {word['keep']}, i1 {ready}, i1 {low}, i1 {middle}, {acc} {scalars[0]}, {acc} {scalars[1]}, "
                     f"ptr {after}, ptr {f.at('i64', '%desc', after_words)}, ptr %slots, i64 {m0}, i64 {n0})"
                 )
+    f.do("br label %finish")
+    f.label("starved")  # what this part claimed stays undone
+    starve(f)
+    f.do("br label %finish")
+    f.label("finish")
     with f.when(f.load("i1", started)):
         if tiles:
             close_tiles(f)
@@ -527,20 +535,34 @@ def claims(f: Function, counter, stop):
     f.label(f"{tag}.end")
 
 
+STARVED = "@strided_starved = external global i64"  # the runtime's
+
+
+def starve(f: Function) -> None:
+    """Counts a part that found no memory for its scratch: its job's launcher raises the error."""
+    f.do("atomicrmw add ptr @strided_starved, i64 1 monotonic")
+
+
 def memory(f: Function, cell, kept, size) -> None:
-    """Scratch of `size` bytes into `cell`: what this part kept from its last job where that is enough."""
+    """Scratch of `size` bytes into `cell`: what this part kept from its last job where that is enough. Null where the system has none left."""
+
+    def take(place):
+        f.store("ptr", "null", place)
+        code = f.op(f"call i32 @posix_memalign(ptr {place}, i64 64, i64 {size})")
+        with f.when(f.op(f"icmp ne i32 {code}, 0")):
+            f.store("ptr", "null", place)
 
     def fresh():
-        f.do(f"call i32 @posix_memalign(ptr {cell}, i64 64, i64 {size})")
+        take(cell)
 
     def held():
         room = f.at("i64", kept, 1)
         with f.when(f.compare("slt", f.load("i64", room), size)):
             f.do(f"call void @free(ptr {f.load('ptr', kept)})")
             f.store("i64", 0, room)
-            f.store("ptr", "null", kept)
-            f.do(f"call i32 @posix_memalign(ptr {kept}, i64 64, i64 {size})")
-            f.store("i64", size, room)
+            take(kept)
+            with f.when(f.op(f"icmp ne ptr {f.load('ptr', kept)}, null")):
+                f.store("i64", size, room)
         f.store("ptr", f.load("ptr", kept), cell)
 
     f.choose(f.op(f"icmp eq ptr {kept}, null"), fresh, held)

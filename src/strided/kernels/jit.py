@@ -195,6 +195,14 @@ _count = 0
 _trackers: list[object] = []  # an object's code lives as long as its tracker
 
 
+_provided: dict[str, int] = {}
+
+
+def provide(name: str, address: int) -> None:
+    """Modules that are linked from now on may name this external global."""
+    _provided[name] = address
+
+
 def _link(blob: bytes, symbols: tuple[str, ...]) -> tuple[int, ...]:
     global _lljit, _count
     if _lljit is None:
@@ -205,6 +213,8 @@ def _link(blob: bytes, symbols: tuple[str, ...]) -> tuple[int, ...]:
         _lljit = llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
     _count += 1
     library = llvm.JITLibraryBuilder().add_object_img(blob).add_current_process()
+    for name, address in _provided.items():
+        library.import_symbol(name, address)
     for symbol in symbols:
         library.export_symbol(symbol)
     tracker = library.link(_lljit, f"strided{_count}")

@@ -22,7 +22,7 @@ if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cp
 
 _ENTRY_POINTS = (
     "strided_init", "strided_set_none", "strided_storage_dealloc", "strided_storage_getbuffer", "strided_set_threads", "strided_after_fork", "strided_launch",
-    "strided_launch_new", "strided_py_new_storage", "strided_py_wrap_storage", "strided_py_empty_cache", "strided_py_reset_peak", "strided_py_set_limit",
+    "strided_launch_new", "strided_starved", "strided_py_new_storage", "strided_py_wrap_storage", "strided_py_empty_cache", "strided_py_reset_peak", "strided_py_set_limit",
     "strided_py_stats", "strided_py_fill_bytes", "strided_py_move_bytes", "strided_py_read_scalar", "strided_py_read_list",
     "strided_py_read_flag", "strided_py_set_capture", "strided_py_replay",
     "strided_set_objects", "strided_set_types", "strided_modes_dealloc", "strided_state_get", "strided_state_set",
@@ -31,6 +31,8 @@ _ENTRY_POINTS = (
     *(f"strided_py_set_{name}" for name in ("tensor_type", "record", "window", "anomaly")),
 )
 _address = dict(zip(_ENTRY_POINTS, jit.compile_module(("runtime", jit.host().arch), lambda: runtime_ir(jit.host().arch), _ENTRY_POINTS)))
+# Kernels count here what they found no memory for (scratch.py).
+jit.provide("strided_starved", ctypes.CFUNCTYPE(ctypes.c_void_p)(_address["strided_starved"])())
 # Code that objects point into must outlive the interpreter's teardown: a storage may die, and a worker may sleep, after the modules are gone.
 jit.make_immortal()
 

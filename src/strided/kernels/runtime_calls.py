@@ -73,7 +73,38 @@ fail:
   ret i1 false
 }
 
-define internal void @run(ptr %desc, ptr %slots) {
+; the address of the count that a kernel raises when it finds no memory
+define ptr @strided_starved() {
+  ret ptr @g_starved
+}
+
+; whether no kernel starved since the count was read; else the error is set. Another thread's kernel may have: both say so.
+define internal i1 @fed(i64 %before) alwaysinline {
+  %now = load atomic i64, ptr @g_starved monotonic, align 8
+  %same = icmp eq i64 %now, %before
+  br i1 %same, label %well, label %starved
+well:
+  ret i1 true
+starved:
+  call void @say_starved()
+  ret i1 false
+}
+
+define internal void @say_starved() noinline {
+  %e = load ptr, ptr @g_runtime_error
+  call void @PyErr_SetString(ptr %e, ptr @s_starved)
+  ret void
+}
+
+; runs a job; false with the error set where it found no memory
+define internal i1 @run(ptr %desc, ptr %slots) {
+  %before = load atomic i64, ptr @g_starved monotonic, align 8
+  call void @run_job(ptr %desc, ptr %slots)
+  %fed = call i1 @fed(i64 %before)
+  ret i1 %fed
+}
+
+define internal void @run_job(ptr %desc, ptr %slots) alwaysinline {
   %fn = load ptr, ptr %desc
   %pp = getelementptr i64, ptr %desc, i64 2
   %parts = load i64, ptr %pp
@@ -147,7 +178,9 @@ tell:
   %told = call i1 @captured(i64 0, ptr %a0, ptr %slots, i64 %given, ptr %nothing)
   br i1 %told, label %go, label %fail
 go:
-  call void @run(ptr %desc, ptr %slots)
+  %ran = call i1 @run(ptr %desc, ptr %slots)
+  br i1 %ran, label %ready, label %fail
+ready:
   %none = load ptr, ptr @g_none
   call void @Py_IncRef(ptr %none)
   ret ptr %none
@@ -204,7 +237,9 @@ drop:
   call void @Py_DecRef(ptr %s)
   br label %fail
 start:
-  call void @run(ptr %desc, ptr %slots)
+  %ran = call i1 @run(ptr %desc, ptr %slots)
+  br i1 %ran, label %ready, label %drop
+ready:
   ret ptr %s
 bad:
   %y = call ptr @slot_error(i64 1, i64 0)

@@ -107,6 +107,7 @@ start:
   %steps = load i64, ptr %program
   %body = getelementptr i64, ptr %program, i64 1
   %frame = call ptr @malloc(i64 24)                  ; not on the stack: see @run
+  %before = load atomic i64, ptr @g_starved monotonic, align 8
   call void @run_begins(ptr %frame)
   %save = call ptr @PyEval_SaveThread()
   br label %step
@@ -184,6 +185,9 @@ done:
   call void @PyEval_RestoreThread(ptr %save)
   call void @run_ends(ptr %frame)
   call void @free(ptr %frame)
+  %ran = call i1 @fed(i64 %before)
+  br i1 %ran, label %ready, label %fail
+ready:
   %none = load ptr, ptr @g_none
   call void @Py_IncRef(ptr %none)
   ret ptr %none

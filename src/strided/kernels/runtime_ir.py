@@ -22,6 +22,7 @@ MAX_SLOTS = 64
 _TEXTS = {
     "s_memory": "DefaultCPUAllocator: can't allocate memory: you tried to allocate %lld bytes.\n  in use: %lld bytes, limit: %lld bytes (set_memory_limit changes it); nothing was changed.",
     "s_slots": "this kernel takes %lld operands, but %lld were given",
+    "s_starved": "DefaultCPUAllocator: can't allocate memory: the system has none left for a kernel's scratch. The result was not computed.",
     "s_args": "this function takes %lld arguments",
     "s_meta": "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!",
     "s_packed": "elements stored several a byte cannot be computed with in place: convert them first, as in x.to(torch.float32)",
@@ -55,6 +56,7 @@ _GLOBALS = r"""
 @g_cached_large = internal global i64 0                 ; of these: free blocks that can go back
 @g_allocations = internal global i64 0
 @g_limit = internal global i64 9223372036854775807
+@g_starved = internal global i64 0                      ; parts of kernels that found no memory for their scratch
 
 declare ptr @PyBytes_AsString(ptr)
 declare i64 @PyLong_AsLongLong(ptr)

@@ -1,46 +1,31 @@
 """Work and scratch memory of a kernel's part as IR text: `claimed`, by which parts take work from each other as they come; `SCRATCH`, what a module needs for it.
 
-A kernel can return no error. Where the system has no memory left for its scratch, the process ends with a sentence that says so, before anything is written.
+A kernel can return no error. Where the system has no memory left for a part's scratch, the part counts itself and does nothing more; the launcher sees the count and
+raises the error (runtime_calls.py).
 """
 from __future__ import annotations
 
-from .gemm_ir import memory
+from .gemm_ir import STARVED, memory, starve
 from .gemm_text import Function
 from .runtime_pool import TEAM
 
 CLAIMS = 16  # ranges of the work a part, about
 
-_SENTENCE = "strided: out of memory: the system has none left for a kernel's scratch\n"
-
-SCRATCH = f"""declare i32 @posix_memalign(ptr, i64, i64)
+SCRATCH = """declare i32 @posix_memalign(ptr, i64, i64)
 declare void @free(ptr)
-declare i64 @write(i32, ptr, i64)
-declare void @abort()
-@starved.text = private constant [{len(_SENTENCE)} x i8] c"{_SENTENCE.replace(chr(10), chr(92) + "0A")}"
-
-define internal void @scratch(ptr %cell, i64 %size) noinline nounwind {{
-entry:
-  %code = call i32 @posix_memalign(ptr %cell, i64 64, i64 %size)
-  %bad = icmp ne i32 %code, 0
-  br i1 %bad, label %none, label %done
-none:
-  call void @starved()
-  br label %done
-done:
-  ret void
-}}
-
-define internal void @starved() noinline nounwind {{
-entry:
-  %n = call i64 @write(i32 2, ptr @starved.text, i64 {len(_SENTENCE)})
-  call void @abort()
-  unreachable
-}}"""
+""" + STARVED
 
 
 def allocate(f: Function, cell, size) -> None:
-    """Stores the address of `size` bytes, at a cache line, into `cell`; `free` gives them back."""
-    f.do(f"call void @scratch(ptr {cell}, i64 {size})")
+    """Stores the address of `size` bytes, at a cache line, into `cell`; `free` gives them back. Where there are none the part returns at once."""
+    memory(f, cell, "null", size)
+    tag = f"scratch{len(f.body)}"
+    empty = f.op(f"icmp eq ptr {f.load('ptr', cell)}, null")
+    f.do(f"br i1 {empty}, label %{tag}.none, label %{tag}.held")
+    f.label(f"{tag}.none")
+    starve(f)
+    f.do("ret void")
+    f.label(f"{tag}.held")
 
 
 def claimed(f: Function, items, size, prepare, work, stack: int = 0) -> None:
@@ -79,8 +64,12 @@ def claimed(f: Function, items, size, prepare, work, stack: int = 0) -> None:
         with f.when(large):
             f.store("ptr", "null", cell)
             memory(f, cell, f.load("ptr", kept), size)
-            with f.when(f.op(f"icmp eq ptr {f.load('ptr', cell)}, null")):
-                f.do("call void @starved()")
+            empty = f.op(f"icmp eq ptr {f.load('ptr', cell)}, null")
+            f.do(f"br i1 {empty}, label %{tag}.none, label %{tag}.held")
+            f.label(f"{tag}.none")
+            starve(f)
+            f.do(f"br label %{tag}.end")
+            f.label(f"{tag}.held")
         prepare(f.load("ptr", cell))
     work(f.load("ptr", cell), start, f.min(f.add(start, f.load("i64", each)), items))
     f.do(f"br label %{tag}.head")
