@@ -107,3 +107,36 @@ def test_settings_of_another_generator():
             holder.no_such_setting = 1
     with pytest.raises(AttributeError, match="torch._inductor.compile_fx|has no attribute 'compile_fx'"):
         torch._inductor.compile_fx
+
+
+def test_a_process_whose_pipe_closes_before_its_exit_code_is_there():
+    """Waiting again for such a process would never end."""
+    import os
+
+    from strided.multiprocessing import ProcessContext, ProcessExitedException
+
+    class Ending:
+        pid, ended = 1, False
+
+        def __init__(self):
+            self.sentinel, other = os.pipe()
+            os.close(other)
+
+        @property
+        def exitcode(self):
+            return 3 if self.ended else None
+
+        def join(self, timeout=None):
+            self.ended = True
+
+        def is_alive(self):
+            return not self.ended
+
+    class Nothing:
+        def empty(self):
+            return True
+
+    process = Ending()
+    with pytest.raises(ProcessExitedException, match="process 0 terminated with exit code 3"):
+        ProcessContext([process], [Nothing()]).join()
+    os.close(process.sentinel)

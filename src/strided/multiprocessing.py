@@ -93,8 +93,9 @@ class ProcessContext:
         """True when all have ended well, False when some still run after `timeout` seconds. When one fails the others are ended and its failure is raised."""
         from multiprocessing.connection import wait
 
-        alive = [process for process in self.processes if process.exitcode is None]
-        wait([process.sentinel for process in alive], timeout)
+        alive = {process.sentinel: process for process in self.processes if process.exitcode is None}
+        for sentinel in wait(alive, timeout) if alive else ():
+            alive[sentinel].join()  # its pipe closes a moment before its exit code is there
         bad = next((i for i, process in enumerate(self.processes) if process.exitcode not in (None, 0)), None)
         if bad is None:
             return all(process.exitcode == 0 for process in self.processes)
