@@ -241,5 +241,5 @@ def test_a_number_is_looked_at_before_index_tensors():
     x = torch.zeros(0, dtype=torch.uint8)
     with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
         x[[-1]] = -0.5
-    with pytest.raises(IndexError, match="index -1 is out of bounds"):
+    with pytest.raises(IndexError, match="out of bounds"):
         x[[-1]] = 5
