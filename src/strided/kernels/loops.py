@@ -245,7 +245,7 @@ class Body:
                 element(self.add(start, i), self.at(buffer, self.mul(i, size)))
             places = [(self.at(source, self.mul(start, width)), chunk * width, ahead) for source, width, ahead in sources]
             for place, span, _ in places:
-                self.fetch(self.at(place, NEAR), span, near=True)
+                self.fetch(self.at(place, str(NEAR)), span, near=True)
             self.past(buffer, self.at(base, self.mul(start, size)), chunk * size)
             for place, span, ahead in places:
                 self.fetch(self.at(place, ahead), span)

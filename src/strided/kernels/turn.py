@@ -16,7 +16,8 @@ FURTHER = 64  # where the target is streamed: into the second-level cache, for w
 def turn(size: int, stream: bool, lines: int) -> str:
     """`@turn(to, source, n, m, to_step, source_step)`: to[i, j] = source[j, i] for n values of i, m of j, elements of `size` bytes; steps in bytes.
 
-    The target's j and the source's i are neighbours. lines: how many of a run of the source n values are. stream: whole vectors are written past the caches; the target's rows then begin at multiples of one.
+    The target's j and the source's i are neighbours. lines: how many of a run of the source n values are. stream: whole vectors are written past the caches;
+    the target's rows then begin at multiples of one.
     """
     element = TYPES[size]
     w = lanes(size)
