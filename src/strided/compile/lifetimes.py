@@ -64,7 +64,7 @@ def cut(blocks: list[tuple[int, int, int]], count: int, at=(), enough: int = 0) 
         for k in range(start + 1, end, -(-(end - start) // CANDIDATES)):
             parts.append((max(a := _held(inside, start, k), b := _held(inside, k, end)), min(a, b), k))
         best, _, k = min(parts)
-        if best > held - max(held >> 7, LITTLE >> 3):
+        if best > held - max(held >> 5, LITTLE >> 3):
             break
         stages.remove(worst)
         stages += [(_held(inside, start, k), start, k), (_held(inside, k, end), k, end)]
