@@ -388,6 +388,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         count = integer("repeat_interleave", "repeats", repeats)
         if count < 0:
             raise RuntimeError("Repeats must be non-negative")
+        if count >= 2**63:
+            raise ValueError(f"Overflow when unpacking long long\n  repeat_interleave(): repeats = {count}")
         _check_output_size(output_size, count * input.shape[dim])
         spread = unsqueeze(input, dim + 1)  # [.., n, 1, ..]
         copied = clone(expand(spread, (*input.shape[: dim + 1], count, *input.shape[dim + 1 :])), memory_format=contiguous_format)
