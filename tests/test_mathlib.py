@@ -1,5 +1,9 @@
 """Elementary functions in IR: accuracy against higher precision, special values, and that loops over them become vectors."""
 import math
+import os
+import pathlib
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -257,3 +261,16 @@ def test_definitions():
     assert text == mathlib.definitions({"exp", "tanh"}, "f32")
     with pytest.raises(NotImplementedError, match="no f32 definition of 'zeta'"):
         mathlib.definitions(["zeta"], "f32")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="perf is Linux's")
+def test_perf_is_told_the_names_of_kernels(tmp_path):
+    """Linux's perf looks up compiled code in /tmp/perf-PID.map: one line an entry point, its address, its size and the kernel's key."""
+    code = "import os, strided; strided.set_num_threads(1); strided.ones(70000).add_(strided.ones(70000)); print(os.getpid())"
+    where = dict(os.environ, STRIDED_PERF_MAP="1", STRIDED_CACHE_DIR=str(tmp_path))
+    pid = subprocess.run([sys.executable, "-c", code], env=where, capture_output=True, text=True, check=True).stdout.strip()
+    path = pathlib.Path(f"/tmp/perf-{pid}.map")
+    lines = [line.split(" ", 3) for line in path.read_text().splitlines()]
+    path.unlink()
+    assert all(int(address, 16) > 4096 and int(size, 16) > 0 for address, size, _, _ in lines)
+    assert any("('map', 'param:0;param:1;add 0 1>2'" in name for *_, name in lines)

@@ -9,6 +9,7 @@ import hashlib
 import os
 import pathlib
 import re
+import struct
 import sys
 import tempfile
 import threading
@@ -155,7 +156,7 @@ def compile_kernel(key: Hashable, build: Callable[[], str], symbol: str = "kerne
         with _lock:
             address = _addresses.get(key)
             if address is None:
-                address = _load(key, build, symbol)
+                address = _load(key, build, (symbol,))[0]
                 _addresses[key] = address
     return address
 
@@ -163,12 +164,37 @@ def compile_kernel(key: Hashable, build: Callable[[], str], symbol: str = "kerne
 def compile_module(key: Hashable, build: Callable[[], str], symbols: tuple[str, ...]) -> tuple[int, ...]:
     """Like `compile_kernel` for a module with several entry points."""
     with _lock:
-        blob = _object(key, build)
-        return _link(blob, symbols)
+        return _load(key, build, symbols)
 
 
-def _load(key, build, symbol):
-    return _link(_object(key, build), (symbol,))[0]
+def _load(key, build, symbols: tuple[str, ...]) -> tuple[int, ...]:
+    blob = _object(key, build)
+    addresses = _link(blob, symbols)
+    if os.environ.get("STRIDED_PERF_MAP") and sys.platform == "linux":
+        _tell_perf(key, blob, dict(zip(symbols, addresses, strict=True)))
+    return addresses
+
+
+def _tell_perf(key: Hashable, blob: bytes, addresses: dict[str, int]) -> None:
+    """Lines for Linux's `perf`, which looks up compiled code in /tmp/perf-PID.map: address, size and name of every function of an object, named with the kernel's key.
+
+    The object is ELF with one section of code, which is linked in one piece: the functions' places in it give their addresses.
+    """
+    name = " ".join(repr(key).split())
+    table = struct.unpack_from("<Q", blob, 40)[0]
+    count = struct.unpack_from("<H", blob, 60)[0]
+    sections = [struct.unpack_from("<IIQQQQII", blob, table + 64 * n) for n in range(count)]
+    start, size, names = next((s[4], s[5], s[6]) for s in sections if s[1] == 2)  # SHT_SYMTAB
+    places: dict[str, tuple[int, int]] = {}
+    for at in range(start, start + size, 24):
+        text, info, _, _, place, length = struct.unpack_from("<IBBHQQ", blob, at)
+        if info & 15 == 2:  # STT_FUNC
+            label = sections[names][4] + text
+            places[blob[label:blob.index(0, label)].decode()] = place, length
+    with open(f"/tmp/perf-{os.getpid()}.map", "a") as lines:
+        symbol, address = next(iter(addresses.items()))
+        base = address - places[symbol][0]
+        lines.writelines(f"{base + place:x} {length:x} {label} {name}\n" for label, (place, length) in places.items())
 
 
 def _object(key, build) -> bytes:
