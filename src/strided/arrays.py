@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import PackedOperand
-from .kernels.native import read_list, wrap_storage
+from .kernels.native import PlanCache, read_list, wrap_storage
 from .packing import unpacked
 from .tensor import Spec, Tensor, wrap
 
@@ -41,6 +41,18 @@ def array_of(t: Tensor) -> Any:
 
 def tensor_of(array: Any) -> Tensor:
     """A tensor over the memory of a NumPy array, which it keeps alive. Raises TypeError and ValueError as torch.from_numpy does."""
+    key = array.dtype, array.shape, array.strides
+    spec = _array_specs.get(key)
+    if spec is None:
+        spec = _array_specs.put(key, _array_spec(array))
+    address = array.__array_interface__["data"][0]
+    return wrap(spec, wrap_storage(address, spec.layout.span * spec.itemsize, array), address)
+
+
+_array_specs = PlanCache()  # by an array's dtype, shape and strides
+
+
+def _array_spec(array: Any) -> Spec:
     from .dtypes import CPU, from_numpy_dtype
     from .layout import Layout
 
@@ -54,10 +66,7 @@ def tensor_of(array: Any) -> Tensor:
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
         )
-    layout = Layout.of(array.shape, [stride // dtype.itemsize for stride in array.strides])
-    address = array.__array_interface__["data"][0]
-    memory = wrap_storage(address, layout.span * dtype.itemsize, array)
-    return wrap(Spec.of(layout, dtype, CPU), memory, address)
+    return Spec.of(Layout.of(array.shape, [stride // dtype.itemsize for stride in array.strides]), dtype, CPU)
 
 
 def read_rows(t: Tensor, edge: int | None = None) -> Any:
