@@ -351,6 +351,30 @@ def test_the_loss_that_is_returned_is_used_up():
     assert run.programs == 2
 
 
+def test_a_step_that_drops_its_gradients_in_the_end():
+    """As many loops are written; the loss that it returns still says that it had a graph, which the step itself used up."""
+    (net, optimizer), (other, its) = setting(), setting()
+
+    def make(net, optimizer):
+        def step(x, y):
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss
+
+        return step
+
+    run, eager = torch.compile(make(net, optimizer)), make(other, its)
+    for x, y in batches(4):
+        found = run(x, y)
+        assert found.requires_grad and torch.allclose(found.detach(), eager(x, y).detach(), rtol=1e-6)
+        with pytest.raises(RuntimeError, match="a second time"):
+            found.backward()
+        same(net, other)
+    assert run.programs == 1 and not run.reasons
+
+
 def test_a_parameter_that_moves_or_is_the_input():
     (net, optimizer), (other, its) = setting(), setting()
     run, eager = torch.compile(step_of(net, optimizer)), step_of(other, its)

@@ -264,8 +264,9 @@ class Entry:
         tensors_of(result, found)
         if hooked(found, external):
             return result, "it registers a hook on a tensor, or wants its gradient kept"
-        self.spent = bool(given) and any(t._tracked for t in found)
-        if self.spent and not spent(found, external):
+        tracked = any(t._tracked for t in found)
+        self.spent = tracked and spent(found, external)
+        if given and tracked and not self.spent:
             return result, "it sets gradients and returns a result that is still to be differentiated"
         stepping = bool(given or watched.updates or watched.plain)
         self.same = [] if stepping else [(place, other) for place, grad, _ in gradients for other, t in enumerate(external) if t is grad]
@@ -452,8 +453,9 @@ class Entry:
                 return function(*args, **kwargs)  # the first call's backward pass may still come
             if self.attempts < ATTEMPTS:
                 return self.record(function, args, kwargs, leaves)[0]
-            if self.written:
-                return function(*args, **kwargs)  # could not be made again
+            if self.written:  # could not be made again
+                self.refuse("it writes into a tensor from outside and returns a result that nobody differentiates; let it return that detached")
+                return function(*args, **kwargs)
             self.finish(set(), 0)  # nobody asks for gradients; who does so later has the call made again
             self.settled = True
         if self.quick is None and self.settled:
