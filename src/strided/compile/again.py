@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..kernels import expr as E
 from .fuse import Bits, Kernel, decode, join
-from .program import Step, names
+from .program import Step, fresh, names
 
 LITTLE = 1 << 16  # smaller blocks are not worth it
 
@@ -38,8 +38,7 @@ def computed_again(before: list[Step], steps: list[Step], recipes, lasting: set,
         sources = {o.place[0] for o in maker.ins if o.in_memory}
         if any(source in gone or source not in readers or not steady(source) for source in sources):
             continue
-        number = min(0, *(number for _, number in (*sizes, *new_sizes))) - 1
-        made = ("block", number)
+        made = fresh(sizes, new_sizes)
         rename = lambda o: o._replace(place=(made, o.place[1])) if o.in_memory and o.place[0] == name else o  # noqa: B023
         own = maker._replace(outs=tuple(map(rename, maker.outs)))
         if join(own, reader._replace(ins=tuple(map(rename, reader.ins)))) is None:

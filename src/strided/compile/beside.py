@@ -9,7 +9,7 @@ from ..kernels import expr as E
 from ..kernels.map import build_map
 from ..kernels.recipes import Recipe
 from .fuse import Bits, Kernel, Operand, decode, substitute_params
-from .program import Step, names
+from .program import Step, fresh, names
 
 
 def beside(steps: list[Step], recipes: dict, lasting: set, steady, sizes: dict[tuple, int], told: list) -> list[Step]:
@@ -31,7 +31,7 @@ def beside(steps: list[Step], recipes: dict, lasting: set, steady, sizes: dict[t
         if found is None or any(_is_map(steps[k], recipes) for k in users[function.outs[0].place[0]][1:2]):  # its result is computed in there: with two results it could not be
             continue
         other, factor = found
-        kept = ("block", -1 - region[1])
+        kept = fresh(sizes)
         sizes[kept] = sizes[region]
         if steps[first].line is not None and steps[first].line not in told:
             told.append(steps[first].line)

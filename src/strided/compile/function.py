@@ -37,6 +37,7 @@ from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
 from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, passing, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of, window
 from .updates import ask
+from .versions import apart
 
 CHANGES = "it changes the state of a module or a variable"
 WARM_UP = 2  # calls of a kind that may change state before it is believed that they always do: first calls fill caches and make buffers
@@ -282,7 +283,7 @@ class Entry:
                 memory = Memory()
                 self.add_external(memory, external)
                 self.sizes = add_blocks(memory, recording.blocks, 0)
-                self.steps = resolve(recording.steps, memory)
+                self.steps = apart(resolve(recording.steps, memory), recording.recipes, self.sizes)
                 outputs: list[Output] = []
                 self.shape = self.describe(result, external, memory, outputs, [])
                 self.made = [(place, self.gradient(external[place]._grad, memory, outputs)) for place in given]

@@ -16,6 +16,7 @@ from ..kernels.map import build_map
 from ..kernels.recipes import Copied, Recipe
 from ..layout import Layout
 from ..ops.elementwise import _substitute_params as substitute_params
+from .order import written_by
 from .program import Step, names
 
 OPERANDS = 12  # so many a fused kernel may have: more would spill registers and gain nothing
@@ -173,11 +174,12 @@ def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set,
             continue
         second = touching[1]
         consumer = work[second]
-        alone = region not in lasting and len(touching) == 2
-        if type(consumer) is not Kernel or not (alone and steady(region)) and not (type(item) is Product and item.after is None):
+        alone = region not in lasting and len(touching) == 2  # nobody else writes it either
+        if type(consumer) is not Kernel or not alone and not (type(item) is Product and item.after is None):
             continue
         sources = _reads(item)
-        if not all(steady(name) for name in sources) or any(_writes(work[k], sources) for k in range(first + 1, second)):
+        changing = {name for name in sources if not steady(name)}
+        if region in sources or any(_writes(work[k], sources, changing, recipes) for k in range(first + 1, second)):
             continue
         if type(item) is Product and any(first < n < second for n in users[item.slots[0][0]]):
             continue  # its own result is wanted before
@@ -250,15 +252,15 @@ def _reads(item) -> set:
     return own if item.after is None else own | {o.place[0] for o in item.after.ins if o.in_memory and o.place != item.slots[0]}
 
 
-def _writes(step, regions: set) -> bool:
-    """Whether a step may write one of the regions: results come first among a kernel's slots."""
+def _writes(step, regions: set, changing: set, recipes) -> bool:
+    """Whether a step may write one of the regions. changing: those of them that are written by others than the operator that made them."""
     if step is None:
         return False
     if type(step) is Kernel:
         return any(o.place[0] in regions for o in step.outs)
-    if type(step) is Product and step.after is not None:
-        return step.slots[0][0] in regions or any(o.place[0] in regions for o in step.after.outs)
-    return any(type(slot) is tuple and slot[0] in regions for slot in step.slots[:1])
+    if type(step) is Product:
+        return step.slots[0][0] in regions or step.after is not None and any(o.place[0] in regions for o in step.after.outs)
+    return not written_by(step, recipes, 1).isdisjoint(regions) or not changing.isdisjoint(written_by(step, recipes))
 
 
 # ---- two kernels into one ---------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from .order import moved_up
 from .program import Memory, Program, Unknown, resolve
 from .recording import Recording, busy
 from .results import Output, add_blocks, copied, put_back, random_state, run, set_random_state, tensors_of
+from .versions import apart
 
 if TYPE_CHECKING:
     from .function import Entry
@@ -158,7 +159,7 @@ def record_backward(node, entry: Entry, grads):
             if grad is not None:
                 memory.add(grad.ptr, grad.spec.layout.span * grad.spec.itemsize, ("grad", number))
         sizes = add_blocks(memory, recording.blocks, len(first.recording.blocks))
-        steps = resolve(recording.steps, memory)
+        steps = apart(resolve(recording.steps, memory), recording.recipes, sizes, entry.sizes)
         outputs = [None if t is None else _gradient(t, grads, memory) for t in results]
     except Unknown:
         return results

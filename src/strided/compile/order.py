@@ -14,19 +14,30 @@ from .program import Step, names
 _OUTSIDE = "tensor", "grad"
 
 
+# What kernels without a recipe only read, of their slots; None: up to the last one. All other operands may be written.
+_READ = {
+    "matmul": (1, None), "copy": (1, None), "join": (1, None), "scan": (1, None), "samples": (1, None), "bands": (1, None), "put back": (1, None),
+    "indexed": (1, -1), "check": (0, 1), "attention": (1, 4), "attention gradients": (3, 8), "direct convolution": (1, 4), "packed convolution": (1, 4),
+    "weight gradient": (1, 3), "channels last": (1, 4), "channels last, weights": (1, 3), "channels last, depthwise": (1, 4), "channels last, depthwise weights": (1, 3),
+}  # fmt: skip
+
+
 def written_by(step: Step, recipes, unknown: int | None = None) -> set:
-    """The regions that a step may write. unknown: how many operands of a kernel without a recipe may be results, None: all."""
+    """The regions that a step may write. unknown: how many operands of a kernel that nothing is known of may be results, None: all."""
     if step.writes is not None:
         return set(step.writes)
     recipe = recipes.get(step.what) if type(step.what) is bytes else None
-    count = unknown
+    slots = step.slots[:unknown]
     if type(recipe) is Recipe:
-        count = len(recipe.outs)
+        slots = step.slots[: len(recipe.outs)]
     elif step.what == "flag":
-        count = 0
-    elif type(step.what) is str or type(recipe) is Copied or epilogue.is_product(step.what):
-        count = 1
-    return {slot[0] for slot in step.slots[:count] if type(slot) is tuple}
+        slots = ()
+    elif type(step.what) is str or type(recipe) is Copied:
+        slots = step.slots[:1]
+    elif (key := epilogue.key_of(step.what)) and key[0] in _READ:
+        first, end = _READ[key[0]]
+        slots = (*step.slots[:first], *(step.slots[end:] if end is not None else ()))
+    return {slot[0] for slot in slots if type(slot) is tuple}
 
 
 def moved_up(steps: list[Step], recipes, given, lasting, sizes: dict[tuple, int]) -> list[Step]:

@@ -87,6 +87,11 @@ def names(step: Step):
     return (slot[0] for slot in step.slots if type(slot) is tuple)
 
 
+def fresh(*tables) -> tuple:
+    """A name for a block that is in none of the tables of blocks."""
+    return "block", min([0, *(number for table in tables for _, number in table)]) - 1
+
+
 class Stage(NamedTuple):
     """Steps that run in one native call. makes: (base, bytes) of the storages that are made before them; drops: bases whose storages nothing needs after them."""
 

@@ -86,7 +86,7 @@ class Epilogue(NamedTuple):
 def rows_of(product: bytes) -> tuple[int, int, int] | None:
     """(rows, columns, bytes of the result) of a product that takes an epilogue: the packed one of one matrix into fresh memory; None for others."""
     words = memoryview(product).cast("q").tolist()
-    if not _packed(words[0]) or words[gemm_ir.AFTER]:
+    if key_of(product)[:2] != ("matmul", repr("packed")) or words[gemm_ir.AFTER]:
         return None
     value = lambda name: words[gemm_ir.FIRST + gemm_ir.WORDS.index(name)]
     if value("batch_dims") or value("csc") != 1 or value("rsc") != value("n") or not words[4]:
@@ -104,15 +104,15 @@ def with_epilogue(product: bytes, epilogue: Epilogue) -> bytes:
     return struct.pack(f"<{len(words) + len(epilogue.words) + 1}q", *words, *epilogue.words[:2], slots, *epilogue.words[2:])
 
 
-def is_product(descriptor: bytes) -> bool:
-    """Whether it is a matrix product's of any kind: it writes its first slot and reads the others."""
+_KEYS: dict[int, tuple] = {}  # address → key of the kernel there
+
+
+def key_of(descriptor: bytes) -> tuple:
+    """The key of a descriptor's kernel; () where that is not known."""
     address = memoryview(descriptor).cast("q")[0]
-    return any(found == address and type(key) is tuple and key[0] == "matmul" for key, found in list(jit._addresses.items()))
-
-
-def _packed(address: int) -> bool:
-    """Whether an address is a packed product's: its key says so."""
-    return any(found == address and type(key) is tuple and key[:2] == ("matmul", repr("packed")) for key, found in list(jit._addresses.items()))
+    if address not in _KEYS:
+        _KEYS.update((found, key) for key, found in list(jit._addresses.items()) if type(key) is tuple)
+    return _KEYS.get(address, ())
 
 
 def fits(outs, ins) -> bool:
