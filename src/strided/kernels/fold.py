@@ -185,7 +185,9 @@ class _Geometry:
         words = [rows, len(kept), inner, prod(slow), len(slow), self.extent if extent is None else extent, self.folded[0], length, rest]
         words += [w[-1] if w else 0 for w in inner_walks] + walk_table(kept, kept_walks) + walk_table(slow, slow_walks)
         work = self.work
-        return native.pack_desc(address, len(self.outs) + len(self.ins), min(native.parts_for(work, GRAIN), max(rows, 1)), work >= LONG, result_bytes, words)
+        moved = self.rows * self.extent * sum(size for size, walk in zip(self.sizes, self.folded_walks) if any(walk))
+        parts = min(native.slices_for(native.parts_for(work, GRAIN), moved), max(rows, 1))
+        return native.pack_desc(address, len(self.outs) + len(self.ins), parts, work >= LONG, result_bytes, words)
 
     def _together(self, kept_walks):
         """("rows", elements streamed at a time, rows worked on together) where rows are read while others are written; None: their reductions take several sweeps."""

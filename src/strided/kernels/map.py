@@ -157,7 +157,7 @@ def _inner_class(kind: str, stride: int, size: int) -> str:
 def _split(exprs, numel, classes, bytes_each, threads):
     """(parts, whether to release the GIL) from a rough cost in additions of one contiguous float32."""
     cost = max(1, computed(exprs), bytes_each / 12, 4 * classes.count("g"))
-    parts = native.parts_for(int(numel * cost), GRAIN) if threads else 1
+    parts = native.slices_for(native.parts_for(int(numel * cost), GRAIN), numel * bytes_each) if threads else 1
     return parts, numel * cost * 0.2 > LONG
 
 

@@ -20,6 +20,7 @@ from .runtime_ir import MAX_SLOTS, runtime_ir
 if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cpython":
     raise ImportError("strided needs CPython with the global interpreter lock: its kernels read Python objects by CPython's layout")
 
+SLICE, SLICES = 4 << 20, 8  # bytes that a slice of a part should walk at least; slices a part at most
 _ENTRY_POINTS = (
     "strided_init", "strided_set_none", "strided_storage_dealloc", "strided_storage_getbuffer", "strided_set_threads", "strided_after_fork", "strided_launch",
     "strided_launch_new", "strided_starved", "strided_py_new_storage", "strided_py_wrap_storage", "strided_py_empty_cache", "strided_py_reset_peak", "strided_py_set_limit",
@@ -197,6 +198,12 @@ def set_num_threads(n: int) -> None:
 def parts_for(items: int, grain: int) -> int:
     """Into how many parts to split `items` units of work so that each has at least `grain`; 1 means run in the caller."""
     return max(1, min(_threads, items // grain)) if grain > 0 else 1
+
+
+def slices_for(parts: int, nbytes: int) -> int:
+    """`parts`, or where so much memory is walked that no cache keeps a part for its thread, some slices for each: threads claim them as they come, and a core that is slow
+    or late holds nobody up."""
+    return parts * max(1, min(SLICES, nbytes // (parts * SLICE))) if parts > 1 else parts
 
 
 set_num_threads(_default_threads())

@@ -44,7 +44,7 @@ def build_scan(op: str, shape, dim: int, out, source, *, result_bytes=0) -> byte
     count = prod(rows)
     words = [count, len(rows), n, columns, out_strides[dim] * out_dtype.itemsize, in_strides[dim] * in_dtype.itemsize, *steps]
     work = prod(shape)
-    parts = max(1, min(native.parts_for(work, GRAIN), count))
+    parts = max(1, min(native.slices_for(native.parts_for(work, GRAIN), work * (out_dtype.itemsize + in_dtype.itemsize)), count))
     return native.pack_desc(address, 2, parts, work >= 2 * GRAIN, result_bytes, words + walk_table(rows, walks))
 
 

@@ -20,7 +20,7 @@ def build_top(dtype: str, rows: int, n: int, k: int, largest: bool) -> bytes:
     Slots: positions of the k best, best first (int64, [rows, k]), their keys as scratch (uint64, [rows, k]), the numbers.
     """
     address = jit.compile_kernel(("top", dtype, largest), lambda: _text(dtype, largest))
-    parts = max(1, min(native.parts_for(rows * n, GRAIN), rows))
+    parts = max(1, min(native.slices_for(native.parts_for(rows * n, GRAIN), rows * n * DTYPES[dtype][2] // 8), rows))
     return native.pack_desc(address, 3, parts, rows * n >= GRAIN, 0, [rows, n, k])
 
 

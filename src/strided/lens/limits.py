@@ -28,9 +28,10 @@ def read(nbytes: int, threads: int | None = None) -> tuple[Callable[[], object],
     """(a call that reads `nbytes` of memory once, the bytes it reads)."""
     line, threads = jit.host().vector_bits // 8 * AHEAD, threads or native.get_num_threads()
     lines = max(1, nbytes // line)
-    source, out = native.new_storage(lines * line), native.new_storage(line * threads)
+    parts = native.slices_for(threads, lines * line)
+    source, out = native.new_storage(lines * line), native.new_storage(line * parts)
     native.fill_bytes(source.data, 0, lines * line)
-    desc = native.pack_desc(jit.compile_kernel(("limit", "read", AHEAD), _read), 2, threads, True, 0, [lines])
+    desc = native.pack_desc(jit.compile_kernel(("limit", "read", AHEAD), _read), 2, parts, True, 0, [lines])
     return lambda: native.launch(desc, out.data, source.data), lines * line
 
 
@@ -46,7 +47,7 @@ def copy(nbytes: int, threads: int | None = None, streamed: bool | None = None) 
     source, target = native.new_storage(lines * line), native.new_storage(lines * line)
     native.fill_bytes(source.data, 0, lines * line)
     address = jit.compile_kernel(("limit", "copy", vectors, streamed), lambda: _copy(streamed, vectors))
-    desc = native.pack_desc(address, 2, threads, True, 0, [lines])
+    desc = native.pack_desc(address, 2, native.slices_for(threads, 2 * lines * line), True, 0, [lines])  # claimed as other kernels' are
     return lambda: native.launch(desc, target.data, source.data), 2 * lines * line
 
 
