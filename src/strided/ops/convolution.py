@@ -15,6 +15,7 @@ from ..kernels.native import new_storage
 from ..layout import Layout
 from ..tensor import Spec, wrap
 from . import convolution_last as last
+from . import convolution_products as products
 from .folding import plain
 from .matmul import matmul
 from .onlooking import seen_as
@@ -116,6 +117,8 @@ def _correlate(x, weight, bias, places, stride, before, dilation, groups, form):
     if x.spec.is_meta or weight.spec.is_meta:
         shape = x.shape[0], weight.shape[0], *places
         return TABLE["empty"].call(shape, dtype=x.dtype, device="meta", memory_format=form)
+    if products.takes(x, weight, stride, before, dilation, groups, places):
+        return plain(products.correlate(x, weight, bias, places, stride, form))
     if form is not contiguous_format:
         if last.takes(x.dtype.compute, weight.shape[0], x.shape[1], groups):
             arguments = places, stride, before, dilation, groups
@@ -229,6 +232,8 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups, f
     the result.
     """
     kernel, unit = weight.shape[2:], (1,) * len(stride)
+    if products.reach(sizes, weight, stride, padding, dilation, groups, g.shape[2:]):
+        return plain(products.input_gradient(g, weight, sizes, stride, form))
     if any(d != 1 and s != 1 for d, s in zip(dilation, stride)):
         g, stride = spread(g, stride), unit  # [N, F, (O−1)·stride + 1]
     channels_last = form is not contiguous_format
@@ -236,8 +241,6 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups, f
         return _plain_input_gradient(g.contiguous(), weight, sizes, stride, padding, dilation, groups, contiguous_format).contiguous(memory_format=form)
     if channels_last and g.dtype.itemsize < 4:
         return _plain_input_gradient(g.float(), weight.float(), sizes, stride, padding, dilation, groups, form).to(g.dtype)
-    if stride == tuple(kernel) and groups == 1 and math.prod(stride) >= 8 and not any(padding) and not (channels_last and weight.shape[1] >= last.FEW):
-        return _tiles(g, weight, sizes).contiguous(memory_format=form)
     if channels_last:
         return last.input_gradient(g, weight, sizes, stride, padding, dilation, groups, form)
     turned = _turned(weight, groups).contiguous()
@@ -257,21 +260,13 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups, f
     return out
 
 
-def _tiles(g, weight, sizes):
-    """Windows that lie side by side do not overlap: one product, whose rows are laid out as tiles."""
-    n, kernel, places = weight.ndim - 2, tuple(weight.shape[2:]), tuple(g.shape[2:])
-    columns = matmul(weight.contiguous().flatten(1).t(), g.flatten(2))  # [N, C·K.., O..]
-    tiles = columns.reshape(g.shape[0], weight.shape[1], *kernel, *places)
-    order = [axis for d in range(n) for axis in (2 + n + d, 2 + d)]
-    out = tiles.permute(0, 1, *order).reshape(g.shape[0], weight.shape[1], *(k * o for k, o in zip(kernel, places)))
-    return _pad(out, _around([0] * n, [size - k * o for size, k, o in zip(sizes, kernel, places)]))
-
-
 def _weight_gradient(x, weight, g, stride, padding, dilation, groups, form):
     """[F, C/g, K..]: the product of the result's gradients and the windows, summed over batch and positions."""
     n, kernel = len(stride), tuple(weight.shape[2:])
     if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta:
         x, g = plain(x), plain(g)
+        if products.takes(x, weight, stride, padding, dilation, groups, g.shape[2:]):
+            return plain(products.weight_gradient(x, weight.spec, g, stride, form))
         if form is not contiguous_format and last.takes(x.dtype.compute, weight.shape[0], x.shape[1], groups):
             if x.dtype.itemsize >= 4:
                 return last.weight_gradient(x, weight.spec, g, stride, padding, dilation, groups)
