@@ -18,7 +18,10 @@ from .tensor import META_ADDRESS, Spec, Tensor, bytes_for, wrap
 
 dtypes.on_default_change.append(clear_plans)
 
-__all__ = ["CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call", "launch", "launch_new", "launch_tensor", "listen", "phase", "set_autocast", "set_inference", "tensors_in", "watch"]
+__all__ = [
+    "CONTEXT", "HOOKS", "Event", "PlanCache", "TensorInfo", "hooked_call", "launch", "launch_new", "launch_tensor", "listen", "opened", "phase", "positional",
+    "set_autocast", "set_inference", "surround", "tensors_in", "watch",
+]  # fmt: skip
 
 
 _COUNTING = threading.Lock()  # threads enter and leave autocast and inference mode as they like
@@ -27,7 +30,7 @@ _COUNTING = threading.Lock()  # threads enter and leave autocast and inference m
 class _Hooks:
     """`active`: whether any thread wants operators to go through `hooked_call`. Counted, so that nested users do not switch each other off."""
 
-    __slots__ = ("active", "users", "listeners", "watchers", "before")
+    __slots__ = ("active", "users", "listeners", "watchers", "before", "around")
 
     def __init__(self):
         self.active = False
@@ -35,6 +38,7 @@ class _Hooks:
         self.listeners: tuple[Callable[[Event], None], ...] = ()
         self.watchers: tuple[Callable[..., None], ...] = ()  # told (entry, args, result): less than an event, and much cheaper
         self.before: tuple[Callable[[Any, tuple, dict], None], ...] = ()
+        self.around: tuple[Callable[[Any, Callable[..., Any]], Callable[..., Any]], ...] = ()  # given (entry, function): what runs in the function's place
 
     def acquire(self):
         with _COUNTING:
@@ -177,13 +181,16 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
         if entry.autocast == "parts":  # its operators have rules of their own, which are applied to outermost calls only
             return function(*args, **kwargs)
         args, kwargs = autocast_arguments(entry, args, kwargs)
+    run = function
+    for replace in HOOKS.around:
+        run = replace(entry, run)
     if HOOKS.watchers and not (HOOKS.listeners or HOOKS.before or context.inference):  # they are told the result, and that is all
         context.depth = 1
         try:
             try:
-                result = function(*args, **kwargs)
+                result = run(*args, **kwargs)
             except NotImplementedError as error:
-                result = call_unpacked(function, args, kwargs, error)
+                result = call_unpacked(run, args, kwargs, error)
             for callback in HOOKS.watchers:
                 callback(entry, args, result)
         finally:
@@ -194,9 +201,9 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
     try:
         for look in HOOKS.before:
             look(entry, args, kwargs)
-        result = function(*args, **kwargs)
+        result = run(*args, **kwargs)
     except NotImplementedError as error:
-        result = call_unpacked(function, args, kwargs, error)
+        result = call_unpacked(run, args, kwargs, error)
     finally:
         context.depth = 0
     if context.inference:
@@ -205,7 +212,7 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
             if id(t.mem) not in given:  # a view or a written tensor is what its memory already was
                 t._inference = True
     if HOOKS.listeners:
-        event = Event(entry, *_positional(function, args, kwargs), result, before, function)
+        event = Event(entry, *positional(function, args, kwargs), result, before, function)
         context.depth = 1  # what a listener computes is not an event of its own
         try:
             for callback in HOOKS.listeners:
@@ -215,7 +222,7 @@ def hooked_call(entry: Any, function: Callable[..., Any], args: tuple, kwargs: d
     return result
 
 
-def _positional(function: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def positional(function: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """The call's arguments with those given by keyword in their places, so that an entry's facts find them: `sum(input=x)` is `sum(x)`."""
     if kwargs:
         try:
@@ -268,6 +275,36 @@ class watch:
         watchers.remove(self.callback)
         HOOKS.watchers = tuple(watchers)
         HOOKS.release()
+
+
+class surround:
+    """Context manager: while it is open, what `callback(entry, function)` returns runs in an operator's place, and calls `function` itself: for who takes
+    the operator's time and nothing else."""
+
+    def __init__(self, callback: Callable[[Any, Callable[..., Any]], Callable[..., Any]]):
+        self.callback = callback
+
+    def __enter__(self):
+        HOOKS.around = (*HOOKS.around, self.callback)
+        HOOKS.acquire()
+        return self
+
+    def __exit__(self, *exc):
+        HOOKS.around = tuple(c for c in HOOKS.around if c != self.callback)
+        HOOKS.release()
+
+
+def opened(entry: Any, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+    """Runs an operator's function; if it is a composite of `nn`, so that the operators inside are seen too where they behave as if they were not: no autocast, no
+    `__torch_function__`, and nobody there who counts on outermost ones only."""
+    context = CONTEXT
+    if not entry.module.startswith("strided.nn.") or context.autocast_dtype is not None or overridden is not None or HOOKS.listeners or HOOKS.watchers or HOOKS.before:
+        return function(*args, **kwargs)
+    context.depth = 0
+    try:
+        return function(*args, **kwargs)
+    finally:
+        context.depth = 1
 
 
 class phase:

@@ -81,7 +81,7 @@ _group("autocast has the device 'cpu' only", "use get_autocast_dtype('cpu')", "s
 _group("strided runs in one process", "the group that init_process_group makes has this process only: use ordinary tensors and the module itself", "distributed")
 _group("strided runs in one process", "a DataLoader's num_workers reads in processes of its own; torch.multiprocessing starts others", "fork wait jit.fork jit.wait")
 _group("there are no dual numbers: derivatives are computed backwards", "use torch.func.jvp, jacfwd or autograd.functional.jvp, which take the same products", "autograd.forward_ad")
-_group("events go to the lenses", "use `strided annotate script.py`: time, bytes and FLOPs a line", "monitor autograd.profiler.profile autograd.profiler.emit_nvtx autograd.profiler.emit_itt")
+_group("events go to the lenses", "use torch.profiler.profile, or `strided annotate script.py`: time, bytes and FLOPs a line", "monitor autograd.profiler.emit_nvtx autograd.profiler.emit_itt")
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
 

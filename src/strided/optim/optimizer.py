@@ -7,6 +7,7 @@ import warnings
 from threading import get_ident
 
 from ..autograd.modes import enable_grad, set_grad_enabled
+from ..autograd.profiler import RUNNING, record_function
 from ..kernels.recipes import LISTENERS
 from ..nn.hooks import HookTable, _add
 from ..nn.parameter import typename
@@ -36,8 +37,7 @@ required = _Required()
 def _with_hooks(step):
     """step() between the hooks that watch it."""
 
-    @functools.wraps(step)
-    def wrapped(self, *args, **kwargs):
+    def hooked(self, *args, **kwargs):
         if "_optimizer_step_pre_hooks" not in self.__dict__:  # it stands for another optimiser, and was never made one itself
             return step(self, *args, **kwargs)
         for hook in (*GLOBAL_STEP_PRE.values(), *self._optimizer_step_pre_hooks.values()):
@@ -50,6 +50,13 @@ def _with_hooks(step):
         for hook in (*self._optimizer_step_post_hooks.values(), *GLOBAL_STEP_POST.values()):
             hook(self, args, kwargs)
         return result
+
+    @functools.wraps(step)
+    def wrapped(self, *args, **kwargs):
+        if RUNNING:  # a profile is open: the step is a row of it
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                return hooked(self, *args, **kwargs)
+        return hooked(self, *args, **kwargs)
 
     wrapped.hooked = True
     return wrapped
@@ -131,6 +138,12 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Drops (or with `set_to_none=False` zeroes) the gradients of all parameters."""
+        if RUNNING:
+            with record_function(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
+                return self._zero_grad(set_to_none)
+        self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none):
         for p in self._parameters():
             if p.grad is None:
                 continue
