@@ -108,7 +108,7 @@ WIDE = pytest.mark.skipif(not jit.host().features.issuperset(mathlib_wide.NEEDS)
 
 
 @WIDE
-@pytest.mark.parametrize("name, most", [("exp", 0.9), ("exp2", 0.8), ("erf", 0.7), ("tanh", 0.8)])
+@pytest.mark.parametrize("name, most", [("exp", 1.02), ("exp2", 1.02), ("erf", 0.7), ("tanh", 0.8)])
 def test_float32_on_sixteen_lanes(name, most):
     """Tighter than the common functions; those are compiled here as for a host without such instructions. An element's value is the same wherever it lies."""
     x = samples()

@@ -5,6 +5,7 @@ element's value does not depend on where it lies. Elsewhere the functions of mat
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from . import mathlib_wide_tables as tables
@@ -46,23 +47,28 @@ def looked_up(table: tuple[float, ...], index: Value) -> Value:
 # ---- functions --------------------------------------------------------------------------------------------------------
 
 
-def _exp_parts(x: Value) -> tuple[Value, Value]:
-    """(exp(r) with x = n·ln 2 + r, n as a float). Where x is too large for that, n alone decides the result, and r is kept from being NaN."""
-    k = FLOAT
-    magic = 1.5 * 2.0**23
-    n = fma(x, k.log2e, magic) - magic
-    r = within(fma(n, -k.ln2_lo, fma(n, -k.ln2_hi, x)), 0.36)
-    return polynomial(r, *k.exp, 1.0, 1.0), n
+ROOTS = tuple(2.0 ** (k / 32) for k in range(32))
+TO_32NDS = 1.5 * 2.0**18  # added to a number it leaves the nearest 32nd: which one in the lowest five bits, the whole part above them
+
+
+def _powers(shifted: Value, r: Value, *rest: float) -> Value:
+    """2^n·(1 + r·rest(r)) for shifted = n + TO_32NDS: the root of 2 that belongs to n's fraction is looked up, its whole part enters as an exponent."""
+    root = looked_up(ROOTS, shifted.bits())
+    return scaled(fma(root * r, polynomial(r, *rest), root), shifted - TO_32NDS)
 
 
 def exp(x: Value) -> Value:
-    return scaled(*_exp_parts(x))
+    """x = n·ln 2 + r. Where x is too large for that, n alone decides the result, and r is kept from being NaN."""
+    shifted = fma(x, FLOAT.log2e, TO_32NDS)
+    n = shifted - TO_32NDS
+    r = within(fma(n, -FLOAT.ln2_lo, fma(n, -FLOAT.ln2_hi, x)), 0.011)
+    return _powers(shifted, r, 1 / 6, 0.5, 1.0)
 
 
 def exp2(x: Value) -> Value:
-    magic = 1.5 * 2.0**23
-    n = (x + magic) - magic
-    return scaled(polynomial(within(x - n, 0.5), *FLOAT.exp2, 1.0), n)
+    shifted = x + TO_32NDS
+    ln2 = math.log(2)
+    return _powers(shifted, within(x - (shifted - TO_32NDS), 1 / 64), ln2**3 / 6, ln2**2 / 2, ln2)
 
 
 def _odd(x: Value, width: float, most: float, table: tuple[tuple[float, ...], ...]) -> Value:
