@@ -221,3 +221,21 @@ def test_other_threads_are_not_looked_at():
         thread.start()
         thread.join()
     assert not prof.events()
+
+
+def test_a_compiled_call_is_one_row():
+    model = network()
+    compiled, x = torch.compile(model), torch.randn(3, 8)
+    for _ in range(3):
+        compiled(x).sum().backward()
+    with profile() as prof:
+        compiled(x).sum().backward()
+    assert of(prof, "Torch-Compiled Region: Sequential").count == of(prof, "CompiledFunctionBackward0").count == 1
+    assert "aten::linear" not in {row.key for row in prof.key_averages()}
+
+
+def test_reading_is_a_row():
+    loader = torch.utils.data.DataLoader(torch.arange(6.0), batch_size=2)
+    with profile() as prof:
+        assert len(list(loader)) == 3
+    assert of(prof, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__").count == 4  # the last one says that there is no more

@@ -30,7 +30,7 @@ _COUNTING = threading.Lock()  # threads enter and leave autocast and inference m
 class _Hooks:
     """`active`: whether any thread wants operators to go through `hooked_call`. Counted, so that nested users do not switch each other off."""
 
-    __slots__ = ("active", "users", "listeners", "watchers", "before", "around")
+    __slots__ = ("active", "users", "listeners", "watchers", "before", "around", "eager")
 
     def __init__(self):
         self.active = False
@@ -39,6 +39,7 @@ class _Hooks:
         self.watchers: tuple[Callable[..., None], ...] = ()  # told (entry, args, result): less than an event, and much cheaper
         self.before: tuple[Callable[[Any, tuple, dict], None], ...] = ()
         self.around: tuple[Callable[[Any, Callable[..., Any]], Callable[..., Any]], ...] = ()  # given (entry, function): what runs in the function's place
+        self.eager = 0  # how many of them want compiled functions to run operator by operator, as they do for listeners
 
     def acquire(self):
         with _COUNTING:
@@ -279,18 +280,20 @@ class watch:
 
 class surround:
     """Context manager: while it is open, what `callback(entry, function)` returns runs in an operator's place, and calls `function` itself: for who takes
-    the operator's time and nothing else."""
+    the operator's time and nothing else. eager: compiled functions run operator by operator meanwhile."""
 
-    def __init__(self, callback: Callable[[Any, Callable[..., Any]], Callable[..., Any]]):
-        self.callback = callback
+    def __init__(self, callback: Callable[[Any, Callable[..., Any]], Callable[..., Any]], eager: bool = False):
+        self.callback, self.eager = callback, eager
 
     def __enter__(self):
         HOOKS.around = (*HOOKS.around, self.callback)
+        HOOKS.eager += self.eager
         HOOKS.acquire()
         return self
 
     def __exit__(self, *exc):
         HOOKS.around = tuple(c for c in HOOKS.around if c != self.callback)
+        HOOKS.eager -= self.eager
         HOOKS.release()
 
 

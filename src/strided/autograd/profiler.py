@@ -38,7 +38,8 @@ class Collector:
         self.records: list[tuple] = []
         self.counted = 0  # FLOPs of all records so far
         self.thread = 0
-        self.start_ns = self.end_ns = self.mark = 0  # mark: when the last thing ended that a node is not part of
+        self.start_ns = self.end_ns = 0
+        self.between, self.mark, self.memory_mark = True, 0, 0  # whether no backward pass runs; time and memory where the last node, or the last thing before a pass, ended
 
     def start(self) -> None:
         if RUNNING:
@@ -46,16 +47,14 @@ class Collector:
         self.thread = threading.get_ident()
         self.around = surround(self.operator)
         self.around.__enter__()
-        engine.BEFORE.append(self.backward)
         engine.LOOKS.append(self.node)
         RUNNING.append(self)
-        self.start_ns = self.mark = perf_counter_ns()
-        self.memory_mark = memory_stats()[0]
+        self.passed()
+        self.start_ns = self.mark
 
     def stop(self) -> None:
         self.end_ns = perf_counter_ns()
         RUNNING.remove(self)
-        engine.BEFORE.remove(self.backward)
         engine.LOOKS.remove(self.node)
         self.around.__exit__()
 
@@ -69,6 +68,8 @@ class Collector:
         def timed(*args: Any, **kwargs: Any) -> Any:
             before, counted = memory_stats()[0], self.counted
             start = perf_counter_ns()
+            if self.between and CONTEXT.phase == "backward":  # a pass has begun
+                self.between, self.mark, self.memory_mark = False, start, before
             result = function(*args, **kwargs) if multiplies(entry) else opened(entry, function, args, kwargs)
             end = perf_counter_ns()
             memory = memory_stats()[0] - before
@@ -95,7 +96,7 @@ class Collector:
         self.records.append((f"{'strided' if ours else 'aten'}::{_ATEN.get(name, name)}", start, end, memory, shapes, values, stack, flops, OPERATOR))
         self.records += inner
         if CONTEXT.phase != "backward":
-            self.mark = perf_counter_ns()
+            self.passed()
 
     def _inner(self, entry, args, kwargs, result, shapes, values, stack, start, end, memory) -> list[tuple]:
         """The product of matrices that an operator is made of, where PyTorch has an operator of its own for it."""
@@ -107,20 +108,19 @@ class Collector:
             self.counted += flops
         return [(f"aten::{name}", start, end, memory, shapes, values, stack, flops if self.with_flops else None, OPERATOR)]
 
-    def backward(self, tensors: Any) -> None:
-        """A pass begins."""
-        self.mark = perf_counter_ns()
-        self.memory_mark = memory_stats()[0]
+    def passed(self) -> None:
+        """Something has ended that no node is around."""
+        self.between, self.mark, self.memory_mark = True, perf_counter_ns(), memory_stats()[0]
 
     def node(self, node: Any, grads: Any, results: Any) -> None:
-        """A node has run: it began when the one before it, or what came before the pass, ended."""
+        """A node has run: it began where the one before it ended, the pass's first one with its first operator."""
         if threading.get_ident() != self.thread:
             return
         end, memory = perf_counter_ns(), memory_stats()[0]
         shapes = [list(g.shape) if isinstance(g, Tensor) else [] for g in grads] if self.record_shapes else None
         values = [""] * len(grads) if self.record_shapes else None
         self.records.append((node.name(), self.mark, end, memory - self.memory_mark, shapes, values, None, None, BACKWARD))
-        self.mark, self.memory_mark = perf_counter_ns(), memory
+        self.between, self.mark, self.memory_mark = False, perf_counter_ns(), memory
 
     # ---- what is told -----------------------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ class record_function(ContextDecorator):
             stack = _stack() if collector.with_stack else None
             collector.records.append((self.name, start, end, memory_stats()[0] - before, [] if collector.record_shapes else None, values, stack, None, BLOCK))
             if CONTEXT.phase != "backward":
-                collector.mark = perf_counter_ns()
+                collector.passed()
 
 
 class profile:

@@ -18,6 +18,7 @@ from ..autograd import record
 from ..autograd.engine import BEFORE
 from ..autograd.graph import grad_fn, requires_grad
 from ..autograd.modes import STATE
+from ..autograd.profiler import RUNNING, record_function
 from ..block_tensor import BlockTensor
 from ..dispatch import CONTEXT
 from ..kernels import precision
@@ -96,6 +97,9 @@ class Compiled:
             if entry.snapshot.holds() and (entry.grads is None or entry.grads == [t._grad is None for t in leaves]) and (not entry.steps_too or entry.may_step(leaves)):
                 numbers = ask(entry.updates, entry.rules) if entry.updates else ()
                 if numbers is not None:
+                    if RUNNING:  # a profile is open: what is replayed is a row of it
+                        with record_function(f"Torch-Compiled Region: {getattr(self.function, '__qualname__', type(self.function).__name__)}"):
+                            return entry.call(self.function, args, kwargs, leaves, numbers)
                     return entry.call(self.function, args, kwargs, leaves, numbers)
         if sum(map(len, self.entries.values())) >= self.limit:
             return self._give_up(key, f"it was recorded for {self.limit} kinds of call already", args, kwargs)

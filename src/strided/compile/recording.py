@@ -115,4 +115,4 @@ def user_line() -> tuple[str, int] | None:
 
 def busy() -> bool:
     """Whether something listens to operators or a recording runs: calls then go the ordinary way."""
-    return bool(HOOKS.listeners) or _LOCK.locked()
+    return bool(HOOKS.listeners) or HOOKS.eager > 0 or _LOCK.locked()
