@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
 
 from strided.autograd import anomaly
-from strided.autograd.delivery import accumulate, after, alone, before, conform, counted, deliver, leaf_hooks
+from strided.autograd.delivery import accumulate, after, alone, before, conform, counted, deliver, leaf_hooks, untouched
 from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
 from strided.autograd.modes import STATE
-from strided.dispatch import HOOKS, PlanCache, launch_tensor
-from strided.kernels.expr import param
+from strided.autograd.saved import RELEASED
+from strided.dispatch import HOOKS, PlanCache, launch, launch_tensor
+from strided.kernels.expr import param, trace
 from strided.kernels.map import build_map
 from strided.layout import Layout
 from strided.tensor import Spec, Tensor, empty
@@ -24,6 +25,8 @@ from strided.tensor import Spec, Tensor, empty
 # LOOKS: called with (node, gradients it was given, gradients it gave) after each node, while what the node saved is still there.
 BEFORE: list = []
 LOOKS: list = []
+
+_SUM = trace(lambda held, grad: held + grad, 2)
 
 
 def run_backward(tensors, grads, retain_graph=False, create_graph=False, inputs=None, accumulate=True) -> list | None:
@@ -133,6 +136,9 @@ def _input_edge(x, accumulate: bool):
     return edge
 
 
+_ALL_OF_ONE, _NONE_OF_ONE = (True,), (False,)
+
+
 class _Run:
     """One pass over a graph: the gradients on their way, and which nodes matter."""
 
@@ -197,7 +203,16 @@ class _Run:
             slots[number] = grad
             return
         slots[number] = None
-        if STATE.grad_enabled or not (held[0].spec.layout.is_dense and held[0].mem.owner is None and alone(held)):
+        if grad.spec is held[0].spec and grad.spec.is_plain and not (HOOKS.active or STATE.grad_enabled) and untouched(held) and grad.mem.owner is None:
+            spec = grad.spec
+            plan = _sum_plans.get(spec)
+            if plan is None:
+                operand = spec.dtype, spec.layout
+                plan = _sum_plans.put(spec, build_map(_SUM, [operand], [operand, operand]))
+            launch(plan, held[0].ptr, held[0].ptr, grad.ptr)
+            held[0].mem.version += 1
+            slots[number] = held[0]
+        elif STATE.grad_enabled or not (held[0].spec.layout.is_dense and held[0].mem.owner is None and alone(held)):
             slots[number] = held[0] + grad
         else:  # nobody else can see it
             slots[number] = held[0].add_(grad)
@@ -250,6 +265,8 @@ class _Run:
                 node.needs = [edge is not None and edge[0] in needed for edge in edges]
             elif len(edges) == 2:
                 node.needs = edges[0] is not None, edges[1] is not None
+            elif len(edges) == 1:
+                node.needs = _ALL_OF_ONE if edges[0] is not None else _NONE_OF_ONE
             else:
                 node.needs = [edge is not None for edge in edges]
             grad = grads[0]
@@ -257,10 +274,14 @@ class _Run:
                 results = node.apply(grad)
                 if type(results) is not tuple or len(results) != len(edges):
                     results = counted(node, results)
-                for look in LOOKS:
-                    look(node, grads, results)
-                if not retain_graph:
-                    node.release()
+                if LOOKS:
+                    for look in LOOKS:
+                        look(node, grads, results)
+                if not retain_graph:  # `release`, likewise
+                    if node.holds:
+                        node.release()
+                    elif node.saves or node.keeps:
+                        node.saves = RELEASED
             else:
                 results = self.apply(node, grads)
             grads = None
@@ -384,6 +405,7 @@ def make_grads(outputs: Sequence, grads: Sequence, batched: bool = False) -> lis
 
 
 _one_plans = PlanCache()
+_sum_plans = PlanCache()  # of a gradient added into another, by their spec
 
 
 def _one(spec: Spec) -> Tensor:

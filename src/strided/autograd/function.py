@@ -75,7 +75,7 @@ class BackwardCFunction(Node):
     def __getattr__(self, name: str) -> Any:
         if name != "ctx" and hasattr(self.ctx, name):
             return getattr(self.ctx, name)
-        return super().__getattr__(name)
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def __dir__(self):
         return [*super().__dir__(), *dir(self.ctx)]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from strided.autograd import anomaly
 from strided.autograd.modes import STATE
-from strided.autograd.node import AccumulateGrad, Handle, Node, NodeHooks, accumulator, hooks_of, next_sequence  # noqa: F401
+from strided.autograd.node import AccumulateGrad, Handle, Node, NodeHooks, accumulator, hooks_of, next_sequence, opened  # noqa: F401
 from strided.autograd.refusals import refuse
 from strided.autograd.saved import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save, save_on_cpu, saved_tensors_hooks  # noqa: F401
 from strided.kernels.native_objects import new as _new
@@ -287,6 +287,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     edge = gradient_edge(tensor)
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    opened(edge[0])
     return GradientEdge(*edge)
 
 

@@ -170,7 +170,7 @@ TENSOR_METHODS = {
     "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     "_is_view": _is_view,
     "requires_grad": property(graph.requires_grad, set_requires_grad, doc="Whether gradients flow to this tensor."),
-    "grad_fn": property(graph.grad_fn, doc="The node that made this tensor; None for a leaf."),
+    "grad_fn": property(lambda self: graph.opened(graph.grad_fn(self)), doc="The node that made this tensor; None for a leaf."),
     "is_leaf": property(is_leaf, doc=is_leaf.__doc__),
     "grad": property(get_grad, set_grad, del_grad, doc="The gradient accumulated so far, or None."),
     "retains_grad": property(lambda self: self._retains, doc="Whether `retain_grad()` was asked for."),

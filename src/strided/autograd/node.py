@@ -31,10 +31,13 @@ class Node(NodeBase):
     skips_undefined = True  # no gradient for any output: the node need not run
 
     slotted = False  # a subclass has slots of its own: keywords may belong there rather than into __dict__
+    keeps = False  # nothing was saved, and yet there is no second pass
+    holds = False  # a subclass's `release` has more to forget
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         cls.slotted = cls.slotted or bool(cls.__dict__.get("__slots__"))
+        cls.holds = cls.release is not Node.release
 
     def apply(self, *grads):
         raise NotImplementedError(f"{self.name()} has no derivative")
@@ -44,7 +47,7 @@ class Node(NodeBase):
 
     @property
     def next_functions(self) -> tuple:
-        return tuple((None, 0) if edge is None else edge[:2] for edge in self.edges)
+        return tuple((None, 0) if edge is None else (opened(edge[0]), edge[1]) for edge in self.edges)
 
     @property
     def metadata(self) -> dict:
@@ -59,7 +62,7 @@ class Node(NodeBase):
 
     def release(self) -> None:
         """Forgets what was saved: the graph cannot be run again, but its shape can still be walked."""
-        if self.saves:
+        if self.saves or self.keeps:
             self.saves = RELEASED
 
     def _sequence_nr(self) -> int:
@@ -77,21 +80,38 @@ class Node(NodeBase):
         """`hook(grad_outputs)` runs before the node; a returned tuple replaces grad_outputs."""
         return Handle(hooks_of(self).pre, hook)
 
-    def __getattr__(self, name: str) -> Any:
-        # Only reached for what is no slot, keyword or method: PyTorch's `_saved_self`, `_saved_dim`, …
-        if name.startswith("_saved_"):
-            key = name[7:]
-            if key in self.saved_names:
-                if self.saves is RELEASED:
-                    raise RELEASED.error()
-                index = self.saved_names.index(key)
-                return unpack(self.saves[index], self) if index < len(self.saves) else None
-            if key in self.__dict__ or key in type(self).__slots__:
-                return getattr(self, key)
-        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
-
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
+
+
+class _Saved:
+    """`_saved_self`, `_saved_dim`, …: what a node keeps, under PyTorch's name."""
+
+    def __init__(self, key: str):
+        self.key = key
+
+    def __get__(self, node, cls=None):
+        if node is None:
+            return self
+        key = self.key
+        if key in node.saved_names:
+            if node.saves is RELEASED:
+                raise RELEASED.error()
+            index = node.saved_names.index(key)
+            return unpack(node.saves[index], node) if index < len(node.saves) else None
+        if key in node.__dict__ or key in type(node).__slots__:
+            return getattr(node, key)
+        raise AttributeError(f"'{node.name()}' object has no attribute '_saved_{key}'")
+
+
+def opened(node: Node | None) -> Node | None:
+    """The node as it is handed out: its class has the names of what its nodes keep from then on. (A `__getattr__` would make each look-up of the engine slower.)"""
+    if node is not None:
+        cls = type(node)
+        for key in (*node.saved_names, *cls.__slots__, *node.__dict__):
+            if not hasattr(cls, "_saved_" + key):
+                setattr(cls, "_saved_" + key, _Saved(key))
+    return node
 
 
 class NodeHooks:

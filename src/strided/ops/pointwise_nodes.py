@@ -38,10 +38,6 @@ class PointwiseNode(Node):
     __slots__ = ("recipe", "kinds", "numbers")
     keeps = False  # PyTorch saves an operand that is a number here: a second backward pass is refused there, so it is here
 
-    def release(self) -> None:
-        if self.saves or self.keeps:
-            self.saves = RELEASED
-
     def apply(self, g):
         """Gradients of the operands: straight from the prepared kernels where nothing is to be recorded or watched."""
         saves = self.saves
