@@ -19,7 +19,8 @@ from ..ops.elementwise import _substitute_params as substitute_params
 from .order import written_by
 from .program import Step, names
 
-OPERANDS = 12  # so many a fused kernel may have: more would spill registers and gain nothing
+OPERANDS = 12  # so many a fused kernel may have in memory: more would spill registers and gain nothing
+SLOTS = 24  # and so many with its numbers
 
 
 class Operand(NamedTuple):
@@ -301,7 +302,8 @@ def join(producer: Kernel, consumer: Kernel) -> Kernel | None:
 
     value = substitute_params(value, {i: number(o) for i, o in enumerate(moved.ins)})
     exprs = tuple(substitute_params(e, {i: value if i in inner else number(o) for i, o in enumerate(consumer.ins)}) for e in consumer.exprs)
-    if len(operands) + len(consumer.outs) > OPERANDS or not any(o.in_memory for o in operands) and dims is not None:
+    moving = sum(o.in_memory for o in operands)
+    if moving + len(consumer.outs) > OPERANDS or len(operands) + len(consumer.outs) > SLOTS or not moving and dims is not None:
         return None
     if dims is not None and any(o.kind == "index" for o in operands):
         return None

@@ -20,9 +20,11 @@ import sys
 import threading
 import types
 from collections import deque
+from typing import Any
 
 from ..block_tensor import BlockTensor
 from ..dtypes import Device, DType
+from ..kernels.unchanged import MISSING, unchanged
 from ..layout import Size
 from ..nn.hooks import ANY_GLOBAL
 from ..nn.module import Module
@@ -36,7 +38,6 @@ _EFFECTS = {"print", "input", "open", "exec", "eval", "breakpoint", "globals", "
 _UNSTEADY = {"random", "time", "datetime", "secrets", "uuid", "numpy.random"}  # modules whose answers differ from call to call
 _LIMIT = 20_000  # objects; a program that reaches more is not worth guarding
 _PACKAGE = __name__.partition(".")[0]
-_MISSING = object()
 _OF_TENSORS = {"spec", "mem", "ptr"}
 # Tables of a module that its forward pass does not read.
 _BESIDE = {
@@ -81,7 +82,8 @@ class Snapshot:
         self.tensors: list[Tensor] = []
         self.states: list[tuple[Spec, bool, bool]] = []
         self.reason: str | None = None
-        self._holds = None
+        self._holds: Any = None
+        self._slowly: Any = None
         self._groups: set[int] = set()  # options of optimisers that only the optimisers themselves read
         self._options: list[tuple] = []  # (group, key, value) of them
         self._guarded = 0
@@ -118,16 +120,35 @@ class Snapshot:
         self._holds = None
 
     def holds(self) -> bool:
-        """Whether everything is as it was: one generated function, since this runs at every call."""
+        """Whether everything is as it was: one native call, since this runs at every call; what that is not sure of is looked at in Python."""
         if self._holds is None:
-            self._holds = self._write()
+            self._holds, self._slowly = self._watch(), None
+        if self._holds():
+            return True
+        if self._slowly is None:
+            self._slowly = self._write()
         try:
-            return self._holds()
+            return self._slowly()
         except (ValueError, LookupError):  # a variable of a closure was deleted, a list became shorter
             return False
 
+    def _watch(self):
+        """The native function, and behind it what it does not know."""
+        sizes = [(container, expected) for container, expected in self.lengths if type(expected) is int]
+        orders = [(container, expected) for container, expected in self.lengths if type(expected) is not int]
+        keys = [(container, expected) for container, expected in orders if type(container) is dict]
+        rest = [(container, expected) for container, expected in orders if type(container) is not dict]  # sets, dictionaries with an order of their own
+        dicts = [entry for entry in self.same if isinstance(entry[0], dict)]
+        items = [entry for entry in self.same if not isinstance(entry[0], dict)]
+        tensors = [(t, spec, tracked, has_grad if self.reads_grad else None) for t, (spec, tracked, has_grad) in zip(self.tensors, self.states)]
+        quick = unchanged(dicts, items, self.attributes, sizes, keys, tensors)
+        if not rest:
+            return quick
+        return lambda: quick() and all(([*container] if type(expected) is list else container) == expected for container, expected in rest)
+
     def _write(self):
-        names: dict = {"missing": _MISSING, "equal": _equal, "item": dict.get}
+        """The same in Python, as one generated function."""
+        names: dict = {"missing": MISSING, "equal": _equal, "item": dict.get}
         terms = []
 
         def name(value):
@@ -141,6 +162,7 @@ class Snapshot:
                 terms.append(f"[*{name(container)}] == {name(expected)}")
             else:
                 terms.append(f"{name(container)} == {name(expected)}")
+
         def compare(found, value):
             expected = name(value)
             terms.append(f"({found} is {expected}" + (f" or equal({found}, {expected}))" if isinstance(value, SIMPLE) and value is not None else ")"))
@@ -262,7 +284,7 @@ class Snapshot:
         for base in cls.__mro__:
             for name, slot in base.__dict__.items() if "__slots__" in base.__dict__ else ():
                 if type(slot) is types.MemberDescriptorType:
-                    self._attribute(value, name, getattr(value, name, _MISSING))
+                    self._attribute(value, name, getattr(value, name, MISSING))
         if not _of_library(cls):
             self.attributes.append((value, "__class__", cls))
         self._class(cls, False)
@@ -299,7 +321,7 @@ class Snapshot:
             elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and module is not None:
                 value = getattr(module, step.argval, None)
                 if not isinstance(value, types.ModuleType):  # what is found by the module's __getattr__ is not in it, and must not be later
-                    self.same.append((module.__dict__, step.argval, module.__dict__.get(step.argval, _MISSING)))
+                    self.same.append((module.__dict__, step.argval, module.__dict__.get(step.argval, MISSING)))
                 module = value
             elif step.opname not in ("PUSH_NULL", "CACHE"):
                 module = None
@@ -378,7 +400,7 @@ class Snapshot:
             elif hasattr(builtins, name):
                 if name in _EFFECTS:
                     self.reason = f"it calls {name}(), which would be left out"
-                self.same.append((space, name, _MISSING))
+                self.same.append((space, name, MISSING))
         if _IMPORT in code.co_code[::2]:
             import dis
 
