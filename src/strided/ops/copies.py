@@ -86,7 +86,7 @@ def contiguous(input, memory_format=contiguous_format):
 
 @backward("UnsafeView")
 def UnsafeViewBackward0(node, g):
-    return (reshape(g, node.self_sym_sizes),)
+    return (reshape(g, *node.self_sym_sizes),)
 
 
 def _reshape_reason(inputs, outputs, args, kwargs):

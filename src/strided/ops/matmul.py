@@ -106,17 +106,17 @@ def MmBackward0(node, g):
 
 @backward("UnsafeView")
 def UnsafeViewBackward0(node, g):
-    return (g.reshape(node.shape),)
+    return (g.reshape(*node.shape),)
 
 
 @backward("View")
 def ViewBackward0(node, g):
-    return (g.reshape(node.shape),)
+    return (g.reshape(*node.shape),)
 
 
 @backward("SqueezeBackward4")
 def SqueezeBackward4(node, g):
-    return (g.reshape(node.shape),)
+    return (g.reshape(*node.shape),)
 
 
 def _product_backward(node, g):

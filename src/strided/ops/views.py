@@ -124,7 +124,7 @@ def one_of(name: str, dim: Any, axis: Any) -> Any:
 
 @backward("View", __slots__=("self_sym_sizes",))
 def ViewBackward0(node, g):
-    return (TABLE["reshape"].call(g, node.self_sym_sizes),)
+    return (TABLE["reshape"].call(g, *node.self_sym_sizes),)
 
 
 @hot_operator("view", function=False, view=True)
@@ -377,7 +377,7 @@ def unsqueeze(input, dim=None, axis=None):
 
 
 def _unsqueeze_back(node, g):
-    return (TABLE["reshape"].call(g, node.self_sym_sizes),)
+    return (TABLE["reshape"].call(g, *node.self_sym_sizes),)
 
 
 SqueezeBackward0 = backward("SqueezeBackward0")(_unsqueeze_back)
