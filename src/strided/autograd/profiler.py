@@ -215,10 +215,9 @@ class profile:
         self.collector.start()
         return self
 
-    def __exit__(self, *error: object) -> bool:
+    def __exit__(self, *error: object) -> None:
         if self.enabled and self.collector is not None:
             self.collector.stop()
-        return False
 
     @property
     def function_events(self) -> Any:

@@ -3,7 +3,7 @@ import importlib as _importlib
 
 from ..refused import absent as _absent
 
-_ROOMS = ("checkpoint", "data", "dlpack", "hooks", "tensorboard")
+_ROOMS = ("benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "tensorboard")
 
 
 def __getattr__(name):
