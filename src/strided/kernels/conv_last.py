@@ -9,6 +9,8 @@ from math import prod
 from . import jit, native
 from .conv import direct_tile
 from .conv_last_ir import WORDS, column_gradient_module, column_module, gradient_module, product_module
+from .conv_rows_ir import STRIDES, TAPS, rows_gradient_module, rows_module
+from .conv_rows_ir import WORDS as ROW_WORDS
 from .gemm_pack import Kind
 from .gemm_text import SIZES, TYPES
 from .matmul import GIL_GRAIN, THREAD_GRAIN, _round_up
@@ -181,6 +183,44 @@ def build_columns(dtype, out, x, kernel, stride, before, dilation, result_bytes:
     words = g.words(channels, channels, x, out, 1, offsets)
     parts = max(1, min(native.parts_for(work, THREAD_GRAIN // 4), bands))
     return native.pack_desc(address, 5, parts, work > GIL_GRAIN, result_bytes, words), parts * offsets[-1]
+
+
+def in_rows(taps: int, kernel, stride, dilation) -> bool:
+    """Whether depthwise windows of so many columns are `build_rows`'s: images, windows of few columns that are one or two elements apart."""
+    return len(kernel) == 2 and 0 < taps <= TAPS and stride[1] in STRIDES and (dilation[1] == 1 or taps == 1)
+
+
+def _rows(build, dtype, taps: int, out, x, rows: int, stride, before, dilation):
+    """(address of the code, words without those of the weights, multiplications)."""
+    acc, t, _ = _tile(dtype)
+    positions = min((8, 7), key=lambda n: -(-out.shape[3] // n) * n)  # of a row, in registers: few idle ones
+    address = jit.compile_kernel((build.__name__, acc, repr(t), taps, stride[1], positions), lambda: build(acc, t, taps, stride[1], positions, jit.host().attributes))
+    given = {
+        "batch": x.shape[0], "channels": x.shape[1], "k1": rows, "size_h": x.shape[2], "size_w": x.shape[3], "o1": out.shape[2], "o2": out.shape[3],
+        "stride1": stride[0], "p1": before[0], "p2": before[1], "e1": dilation[0],
+        **dict(zip(("xb", "xh", "xw"), (x.strides[0], *x.strides[2:]))), **dict(zip(("yb", "yh", "yw"), (out.strides[0], *out.strides[2:]))),
+    }  # fmt: skip
+    return address, given, x.shape[0] * x.shape[1] * prod(out.shape[2:]) * rows * taps
+
+
+def build_rows(dtype, out, x, kernel, taps, stride, before, dilation, result_bytes: int = 0) -> bytes:
+    """Descriptor of out [N, C, O..] = x [N, C, S..] correlated with weights [K, C] (+ bias [C]), a group a channel; needs no scratch.
+
+    kernel: rows and columns of the weights. taps: which of them the window has, in each dimension at equal steps. Slots: out, x, weights, bias (0: none).
+    """
+    address, given, work = _rows(rows_module, dtype, len(taps[1]), out, x, len(taps[0]), stride, before, dilation)
+    step = lambda chosen: chosen[1] - chosen[0] if len(chosen) > 1 else 0
+    given |= {"w0": taps[0][0] * kernel[1] + taps[1][0], "wh": step(taps[0]) * kernel[1], "ww": step(taps[1])}
+    parts = max(1, min(native.parts_for(work, THREAD_GRAIN // 4), x.shape[0] * out.shape[2]))
+    return native.pack_desc(address, 4, parts, work > GIL_GRAIN, result_bytes, [given[name] for name in ROW_WORDS])
+
+
+def build_rows_gradient(dtype, x, g, kernel, stride, before, dilation, result_bytes: int = 0) -> bytes:
+    """Descriptor of d_weight [K, C] for x [N, C, S..] and g [N, C, O..], a group a channel. Slots: d_weight, x, g."""
+    address, given, work = _rows(rows_gradient_module, dtype, kernel[1], g, x, kernel[0], stride, before, dilation)
+    given |= {"w0": 0, "wh": 0, "ww": 0}
+    parts = max(1, min(native.parts_for(work, THREAD_GRAIN // 4), -(-x.shape[1] // (2 * _tile(dtype)[1].width))))
+    return native.pack_desc(address, 3, parts, work > GIL_GRAIN, result_bytes, [given[name] for name in ROW_WORDS])
 
 
 def build_column_gradient(dtype, x, g, kernel, stride, before, dilation, result_bytes: int = 0) -> tuple[bytes, int]:

@@ -50,10 +50,11 @@ def laid_out(x):
     return x.contiguous(memory_format=channels_last if x.ndim == 4 else channels_last_3d)
 
 
-def correlate(x, weight, bias, places, stride, before, dilation, groups: int, out=None, taps=None):
+def correlate(x, weight, bias, places, stride, before, dilation, groups: int, out=None, taps=None, columns=None):
     """x [N, C, S..] with weight [F, C/g, K..] → [N, F, places..] with its channels innermost, or written into the window `out`.
 
     taps: for each dimension, which elements of the kernel the window has; then the weight's features are the result's channels (an input's gradient).
+    columns: `_columns` of the weight, where it is known.
     """
     x, turned = laid_out(x), taps is not None
     if taps is None:
@@ -64,20 +65,27 @@ def correlate(x, weight, bias, places, stride, before, dilation, groups: int, ou
     if plan is None:
         channels = weight.shape[1] * groups if turned else weight.shape[0]
         spec = Spec.of(layout_of((x.shape[0], channels, *places)), x.dtype, x.device) if out is None else out.spec
-        arguments = x.dtype, spec.layout, x.spec.layout, tuple(map(len, taps))
-        walk = stride, before, dilation
+        operands, walk = (x.dtype, spec.layout, x.spec.layout), (stride, before, dilation)
         nbytes = spec.nbytes if out is None else 0
         f, c, *space = weight.stride()
-        if depthwise:
-            built = kernels.build_columns(*arguments, *walk, nbytes)
+        if depthwise and kernels.in_rows(len(taps[-1]), taps, stride, dilation):
+            built = kernels.build_rows(*operands, weight.shape[2:], taps, *walk, nbytes), 0
+        elif depthwise:
+            built = kernels.build_columns(*operands, tuple(map(len, taps)), *walk, nbytes)
         else:
             starts = [sum(i * step for i, step in zip(tap, space)) for tap in product(*taps)]
             steps = (f * (weight.shape[0] // groups), c, f) if turned else (f * (weight.shape[0] // groups), f, c)
-            built = kernels.build_products(*arguments, starts, steps, *walk, groups, nbytes)
+            built = kernels.build_products(*operands, tuple(map(len, taps)), starts, steps, *walk, groups, nbytes)
         plan = _plans.put(key, (spec, *built))
     spec, descriptor, scratch = plan
-    room, elements = new_storage(scratch), _columns(weight, taps) if depthwise else weight
-    slots = x.ptr, elements.ptr, 0 if bias is None else bias.ptr, room.data
+    if depthwise:
+        elements = _columns(weight) if columns is None else columns
+        if scratch:
+            elements = _chosen(elements, weight.shape[2:], taps)
+    else:
+        elements = weight
+    room = new_storage(scratch)
+    slots = x.ptr, elements.ptr, 0 if bias is None else bias.ptr, *((room.data,) if scratch else ())
     if out is not None:
         launch(descriptor, out.ptr, *slots)
         return out
@@ -85,13 +93,19 @@ def correlate(x, weight, bias, places, stride, before, dilation, groups: int, ou
     return wrap(spec, mem, mem.data)
 
 
-def _columns(weight, taps):
-    """[C, 1, K..] → [K, C], the chosen elements of each dimension."""
-    columns = plain(weight).squeeze(1)
-    for d, chosen in enumerate(taps, 1):
-        if chosen != tuple(range(columns.shape[d])):
-            columns = columns.index_select(d, TABLE["tensor"].call(chosen))
-    return columns.flatten(1).t().contiguous()
+def _columns(weight):
+    """[C, 1, K..] → [K, C]."""
+    return plain(weight).flatten(1).t().contiguous()
+
+
+def _chosen(columns, kernel, taps):
+    """The rows of [K, C] that belong to the chosen elements of each dimension."""
+    if all(chosen == tuple(range(k)) for k, chosen in zip(kernel, taps)):
+        return columns
+    columns = columns.unflatten(0, tuple(kernel))
+    for d, chosen in enumerate(taps):
+        columns = columns.index_select(d, TABLE["tensor"].call(chosen))
+    return columns.contiguous()
 
 
 def input_gradient(g, weight, sizes, stride, padding, dilation, groups: int, form):
@@ -103,6 +117,7 @@ def input_gradient(g, weight, sizes, stride, padding, dilation, groups: int, for
         return correlate(g, weight, None, sizes, unit, before, dilation, groups, None, tuple(reversed_taps))
     spec = Spec.of(layout_of((g.shape[0], weight.shape[1] * groups, *sizes)), g.dtype, g.device)
     out = empty_of(spec)
+    columns = _columns(weight) if weight.shape[1] == 1 and groups == weight.shape[0] else None
     for phase in phases(kernel, sizes, stride, padding, dilation):
         if not all(phase.counts):
             continue
@@ -111,7 +126,7 @@ def input_gradient(g, weight, sizes, stride, padding, dilation, groups: int, for
             target.zero_()
             continue
         taps = tuple(every[part] for every, part in zip(reversed_taps, phase.taps))
-        correlate(g, weight, None, target.shape[2:], unit, phase.before, phase.steps, groups, target, taps)
+        correlate(g, weight, None, target.shape[2:], unit, phase.before, phase.steps, groups, target, taps, columns)
     return out
 
 
@@ -154,12 +169,14 @@ def weight_gradient(x, weight: Spec, g, stride, before, dilation, groups: int):
         n = len(kernel)
         if depthwise:
             spec = Spec.of(Layout.contiguous((*kernel, 1, weight.shape[0])).permute((n + 1, n, *range(n))), x.dtype, x.device)
-            built = kernels.build_column_gradient(x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, spec.nbytes)
+            arguments = x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, spec.nbytes
+            rows = kernels.in_rows(kernel[-1], kernel, stride, dilation)
+            built = (kernels.build_rows_gradient(*arguments), 0) if rows else kernels.build_column_gradient(*arguments)
         else:
             spec = Spec.of(layout_of(weight.shape), x.dtype, x.device)
             built = kernels.build_weight_gradient(x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, groups, spec.nbytes)
         plan = _plans.put(key, (spec, *built))
     spec, descriptor, scratch = plan
     room = new_storage(scratch)
-    mem = launch_new(descriptor, x.ptr, g.ptr, room.data)
+    mem = launch_new(descriptor, x.ptr, g.ptr, *((room.data,) if scratch else ()))
     return wrap(spec, mem, mem.data).contiguous(memory_format=suggested(weight.layout))
