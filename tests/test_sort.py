@@ -147,3 +147,28 @@ def test_a_median_lies_where_a_stable_sort_puts_the_middle(dtype):
         order = x.argsort(dim, stable=True).select(dim, middle)
         for found in (x.median(dim), x.nanmedian(dim)):
             assert found.indices.equal(order) and found.values.equal(x.gather(dim, order.unsqueeze(dim)).squeeze(dim))
+
+
+@pytest.mark.parametrize("k", [1, 3, 64, 130])
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_of_rows_with_equals(k, largest):
+    """Rows of distinct numbers are ranked by counting; beside them rows with equal numbers, zeros of both signs, NaN and infinities among the best go the long way."""
+    rng = np.random.default_rng(4)
+    a = rng.standard_normal((64, 1051)).astype(np.float32)
+    a[1::8] = np.round(a[1::8] * 4) / 4
+    a[2::8, rng.integers(0, 1051, 9)] = np.nan
+    a[3::8, 5], a[3::8, 9] = np.inf, -np.inf
+    a[4::8] = np.sort(a[4::8])
+    a[5::8] = np.sort(a[5::8])[:, ::-1]
+    a[6::8], a[6::8, ::3] = 0.0, -0.0
+    values, at = torch.from_numpy(a).topk(k, largest=largest)
+    ranked = np.sort(np.where(np.isnan(a), np.inf, a)) if not largest else -np.sort(np.where(np.isnan(a), -np.inf, -a))
+    nan = np.isnan(a).sum(1, keepdims=True)
+    expected = ranked[:, :k].copy()
+    if largest:
+        expected[np.arange(k) < nan] = np.nan
+    np.testing.assert_array_equal(values.numpy(), expected)
+    np.testing.assert_array_equal(np.take_along_axis(a, at.numpy(), 1), values.numpy())
+    assert all(len(set(row)) == k for row in at.tolist())
+    alone = torch.stack([torch.from_numpy(row.copy()).topk(k, largest=largest).indices for row in a])  # few numbers: by the way that knows of equals
+    assert at.tolist() == alone.tolist()

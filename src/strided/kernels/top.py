@@ -1,25 +1,29 @@
 """The k best of each row, found by one pass that keeps a heap of them: the steps are std::partial_sort's, as order.py's, so that equal numbers are chosen as there.
 
-Most numbers are no better than the worst of the heap: they are compared a vector at a time and never looked at again. Which calls come here is
-ops/sort.py's business.
+Most numbers are no better than the worst of the heap: they are compared a vector at a time and never looked at again. Rows of float32 in which no two of the best are
+equal go without a heap (top_quick.py). Which calls come here is ops/sort.py's business.
 """
 from __future__ import annotations
 
 from . import jit, native
 from .loops import Body
 from .order import _adjust_heap, _Function, _heap_select, _sort_heap
+from .top_quick import MOST, SHARE, quick
 
 DTYPES = {"float32": ("float", "i32", 32), "float64": ("double", "i64", 64)}
 GRAIN = 1 << 15  # numbers a part should have at least
 TOGETHER = 2  # vectors compared before a branch
 
 
-def build_top(dtype: str, rows: int, n: int, k: int, largest: bool) -> bytes:
+def build_top(dtype: str, rows: int, n: int, k: int, largest: bool, alone: bool = False) -> bytes:
     """Descriptor for [rows, n] row-major numbers of a dtype of `DTYPES`, 1 <= k <= n; NaN counts as the largest.
+
+    alone: only rows without equal numbers among the best, for calls that choose among equals otherwise; of the rest the first position is -1. For float32, k <= MOST, SHARE·k <= n.
 
     Slots: positions of the k best, best first (int64, [rows, k]), their keys as scratch (uint64, [rows, k]), the numbers.
     """
-    address = jit.compile_kernel(("top", dtype, largest), lambda: _text(dtype, largest))
+    fast = dtype == "float32" and k <= MOST and SHARE * k <= n
+    address = jit.compile_kernel(("top", dtype, largest, fast, alone), lambda: _text(dtype, largest, fast, alone))
     parts = max(1, min(native.slices_for(native.parts_for(rows * n, GRAIN), rows * n * DTYPES[dtype][2] // 8), rows))
     return native.pack_desc(address, 3, parts, rows * n >= GRAIN, 0, [rows, n, k])
 
@@ -84,16 +88,24 @@ def _row(dtype: str, largest: bool) -> str:
     return f.defined()
 
 
-def _text(dtype: str, largest: bool) -> str:
+def _text(dtype: str, largest: bool, fast: bool, alone: bool) -> str:
     definitions = [_adjust_heap(), _heap_select(), _sort_heap(), _row(dtype, largest)]
     bits = DTYPES[dtype][2]
     lanes = jit.host().vector_bits // bits
     b = Body()
+    if fast:
+        definitions.append(quick(b, largest))
     b.declare(f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)")
     rows, n, k = (b.word(i) for i in range(3))
     ids, keys, numbers = (b.slot(i) for i in range(3))
     with b.loop(*b.share(rows)) as row:
         best = b.mul(b.mul(row, k), 8)
-        here = b.at(numbers, b.mul(b.mul(row, n), bits // 8))
-        b.do(f"call void @row(ptr {here}, ptr {b.at(keys, best)}, ptr {b.at(ids, best)}, i64 {n}, i64 {k})")
+        here, own = b.at(numbers, b.mul(b.mul(row, n), bits // 8)), b.at(ids, best)
+        arguments = f"ptr {here}, ptr {b.at(keys, best)}, ptr {own}, i64 {n}, i64 {k}"
+        done = b(f"call i1 @quick({arguments})") if fast else "false"
+        with b.when(b(f"xor i1 {done}, true")):
+            if alone:
+                b.store("i64", "-1", own)
+            else:
+                b.do(f"call void @row({arguments})")
     return b.text("\n".join(definitions))

@@ -164,27 +164,32 @@ def _best(a, k, axis, largest, sorted):
 
     a = numpy.moveaxis(a, axis, -1)
     n = a.shape[-1]
-    found = None
+    found, mode = None, arrangements.TOP if k * 64 <= n else arrangements.SELECT if sorted else arrangements.PART
     if 0 < k and k * 64 <= n and a.dtype.name in tops.DTYPES:
         return numpy.moveaxis(_top(numpy.ascontiguousarray(a), k, largest), -1, axis)
     if a.size > FEW and 0 < k <= n // 4 and a.dtype.kind == "f":
-        found = _from_partition(a, k, largest)
-        if _has_ties(a, found):
-            found = None
+        if a.dtype.name == "float32" and k <= tops.MOST and tops.SHARE * k <= n:
+            found = _top(numpy.ascontiguousarray(a), k, largest, True)
+            left = found[..., 0] < 0
+            if left.any():
+                found[left] = _arranged(a[left], mode, k, largest)[..., :k]
+        else:
+            found = _from_partition(a, k, largest)
+            if _has_ties(a, found):
+                found = None
     if found is None:
-        mode = arrangements.TOP if k * 64 <= n else arrangements.SELECT if sorted else arrangements.PART
         found = _arranged(a, mode, max(k, 1), largest)[..., :k]
     return numpy.moveaxis(found, -1, axis)
 
 
-def _top(a, k, largest):
-    """The positions of the k best of each row of a contiguous array, by one pass over it."""
+def _top(a, k, largest, alone=False):
+    """The positions of the k best of each row of a contiguous array, by one pass over it; `alone`: the first is -1 in rows where equal numbers are among them."""
     import numpy
 
     n = a.shape[-1]
     positions = numpy.empty((*a.shape[:-1], k), "int64")
     if a.size:
-        keys, kind = numpy.empty(positions.shape, "uint64"), (a.dtype.name, a.size // n, n, k, largest)
+        keys, kind = numpy.empty(positions.shape, "uint64"), (a.dtype.name, a.size // n, n, k, largest, alone)
         plan = _ORDERS.get(kind) or _ORDERS.put(kind, tops.build_top(*kind))
         launch(plan, positions.ctypes.data, keys.ctypes.data, a.ctypes.data)
     return positions
