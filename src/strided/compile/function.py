@@ -13,16 +13,11 @@ from itertools import count
 from typing import Any
 from weakref import WeakSet, ref
 
-from .. import dtypes
 from ..autograd import record
 from ..autograd.engine import BEFORE
 from ..autograd.graph import grad_fn, requires_grad
 from ..autograd.modes import STATE
 from ..autograd.profiler import RUNNING, record_function
-from ..block_tensor import BlockTensor
-from ..dispatch import CONTEXT
-from ..kernels import precision
-from ..kernels.native import get_num_threads
 from ..ops import indexing
 from ..ops.generator import default_generator
 from ..tensor import Tensor, wrap
@@ -32,6 +27,7 @@ from .fuse import fuse
 from .gradients import Backward, CompiledFunctionBackward0, First
 from .guards import SIMPLE, Snapshot, marks_of
 from .inplace import in_place
+from .kinds import Quick, call_key, quick_call
 from .lifetimes import cut, lifetimes, rounded
 from .order import first_write, moved_up
 from .program import Memory, Program, Unknown, names, resolve
@@ -63,6 +59,7 @@ class Compiled:
         self.changing: dict[tuple, int] = {}  # how many calls of a kind have changed state
         self.reasons: list[str] = []
         self.order = next(_order)
+        self.last: Quick | None = None  # of the recording that served last
         self.recording = threading.Lock()
         LIVE.add(self)
         functools.update_wrapper(self, function, updated=())
@@ -88,6 +85,11 @@ class Compiled:
         return sum(entry.ready for entries in self.entries.values() for entry in entries)
 
     def __call__(self, *args, **kwargs):
+        last = self.last
+        if last is not None and last.fits(*args, **kwargs):
+            numbers = last.numbers()
+            if numbers is not None:
+                return last.run((self.function, args, kwargs, None), last.leaves(args, kwargs), numbers)
         if busy() or STATE.saved_hooks:
             return self.function(*args, **kwargs)
         key, leaves, objects = call_key(args, kwargs)
@@ -97,6 +99,9 @@ class Compiled:
             if entry.snapshot.holds() and (entry.grads is None or entry.grads == [t._grad is None for t in leaves]) and (not entry.steps_too or entry.may_step(leaves)):
                 numbers = ask(entry.updates, entry.rules) if entry.updates else ()
                 if numbers is not None:
+                    if entry.first_look is None and entry.quick is not None:
+                        entry.first_look = quick_call(entry, args, kwargs) or False
+                    self.last = entry.first_look or None
                     if RUNNING:  # a profile is open: what is replayed is a row of it
                         with record_function(f"Torch-Compiled Region: {getattr(self.function, '__qualname__', type(self.function).__name__)}"):
                             return entry.call(self.function, args, kwargs, leaves, numbers)
@@ -148,46 +153,6 @@ class Compiled:
         return result
 
 
-# ---- what decides which recording serves ----------------------------------------------------------------------------------------
-
-
-def call_key(args, kwargs) -> tuple[tuple | None, list, list]:
-    """A key of everything about the arguments and the modes that a recording takes for granted (None: not to be recorded); the tensors and the objects among them."""
-    leaves: list = []
-    objects: list = []
-    try:
-        key = _key_of((args, kwargs) if kwargs else args, leaves, objects), *_modes()
-        hash(key)
-    except TypeError:
-        return None, leaves, objects
-    return key, leaves, objects
-
-
-def _modes() -> tuple:
-    return STATE.grad_enabled, STATE.inference, STATE.saved_hooks, CONTEXT.autocast_dtype, dtypes.get_default_dtype(), get_num_threads(), precision.mode()
-
-
-def _key_of(value, leaves, objects):
-    if isinstance(value, Tensor):
-        if isinstance(value, BlockTensor):
-            raise TypeError(f"calls with a block tensor ({value.dtype}) are not recorded")
-        for place, other in enumerate(leaves):
-            if other is value:
-                return "again", place
-        leaves.append(value)
-        return type(value), value.spec, value._tracked, value._inference, value._node is None
-    if isinstance(value, (list, tuple)):
-        return type(value), *[_key_of(item, leaves, objects) for item in value]
-    if isinstance(value, dict):
-        return type(value), *[(key, _key_of(item, leaves, objects)) for key, item in value.items()]
-    if isinstance(value, SIMPLE):
-        return type(value), value if value or not isinstance(value, (float, complex)) else repr(value)  # -0.0 == 0.0
-    if hasattr(value, "__dict__"):  # a module, a configuration: the same one, in the same state
-        objects.append(value)
-        return type(value), id(value)
-    raise TypeError("an argument that cannot be compared")
-
-
 # ---- one recording ---------------------------------------------------------------------------------------------------------------
 
 FAULT, RANDOM, FIRST_TENSOR = 1, 2, 3  # numbers of a program's bases: where kernels report bad indices, the generator's state, then the external tensors
@@ -203,6 +168,7 @@ class Entry:
         self.backward: Backward | None = None
         self.quick: Any = None  # the generated forward call, and whether it can be made now
         self.quick_backward: Any = None
+        self.first_look: Quick | bool | None = None  # what calls go through first; False: nothing could be written for them
         self.settled = False
         self.waiting: Any = None  # weak reference to the node whose backward pass is to be recorded
         self.attempts = 0

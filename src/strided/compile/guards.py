@@ -24,7 +24,7 @@ from typing import Any
 
 from ..block_tensor import BlockTensor
 from ..dtypes import Device, DType
-from ..kernels.unchanged import MISSING, unchanged
+from ..kernels.unchanged import MISSING, Held, unchanged
 from ..layout import Size
 from ..nn.hooks import ANY_GLOBAL
 from ..nn.module import Module
@@ -134,17 +134,29 @@ class Snapshot:
 
     def _watch(self):
         """The native function, and behind it what it does not know."""
-        sizes = [(container, expected) for container, expected in self.lengths if type(expected) is int]
-        orders = [(container, expected) for container, expected in self.lengths if type(expected) is not int]
-        keys = [(container, expected) for container, expected in orders if type(container) is dict]
-        rest = [(container, expected) for container, expected in orders if type(container) is not dict]  # sets, dictionaries with an order of their own
-        dicts = [entry for entry in self.same if isinstance(entry[0], dict)]
-        items = [entry for entry in self.same if not isinstance(entry[0], dict)]
-        tensors = [(t, spec, tracked, has_grad if self.reads_grad else None) for t, (spec, tracked, has_grad) in zip(self.tensors, self.states)]
-        quick = unchanged(dicts, items, self.attributes, sizes, keys, tensors)
+        rest = self.beyond
+        quick = unchanged(**self.places(), tensors=self.held())
         if not rest:
             return quick
         return lambda: quick() and all(([*container] if type(expected) is list else container) == expected for container, expected in rest)
+
+    @property
+    def beyond(self) -> list[tuple]:
+        """What only Python can compare: sets, dictionaries with an order of their own."""
+        return [(container, expected) for container, expected in self.lengths if type(expected) is not int and type(container) is not dict]
+
+    def places(self) -> dict:
+        """All else but the tensors, as `unchanged` takes it."""
+        return {
+            "dicts": [entry for entry in self.same if isinstance(entry[0], dict)],
+            "items": [entry for entry in self.same if not isinstance(entry[0], dict)],
+            "attributes": self.attributes,
+            "sizes": [(container, expected) for container, expected in self.lengths if type(expected) is int],
+            "keys": [(container, expected) for container, expected in self.lengths if type(expected) is list and type(container) is dict],
+        }
+
+    def held(self) -> list[Held]:
+        return [Held(t, spec, tracked, has_grad=has_grad if self.reads_grad else None) for t, (spec, tracked, has_grad) in zip(self.tensors, self.states)]
 
     def _write(self):
         """The same in Python, as one generated function."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..autograd import no_grad
 from ..kernels.recipes import LISTENERS
+from ..kernels.unchanged import unchanged
 
 
 class Number(NamedTuple):
@@ -100,6 +101,24 @@ class _Asked:
 
 def ask(updates: list[Update], rules: list[tuple]) -> list[float] | None:
     """The numbers that the updates' rules would be given now; None where those would be other rules, or for other parameters, than the recorded ones."""
+    asked = _asked(updates)
+    return None if asked is None or asked.rules != rules else asked.numbers
+
+
+def constant(updates: list[Update], rules: list[tuple]) -> tuple[Any, list[float]] | None:
+    """(a native function that says whether the numbers are still the present ones, the numbers), where nothing but plain options of this package's optimisers decides them; None elsewhere."""
+    options = [(update.group, key, value) for update in updates for key, value in update.group.items() if key != "params"]
+    simple = lambda value: isinstance(value, (int, float, str, bool, type(None))) or isinstance(value, tuple) and all(map(simple, value))
+    package = __name__.partition(".")[0]
+    if any(type(update.optimizer).__module__.partition(".")[0] != package for update in updates) or not all(simple(value) for *_, value in options):
+        return None
+    asked = _asked(updates)
+    if asked is None or asked.ahead or asked.rules != rules:  # counts of steps change
+        return None
+    return unchanged(dicts=options), asked.numbers
+
+
+def _asked(updates: list[Update]) -> _Asked | None:
     thread = get_ident()
     asked = LISTENERS[thread] = _Asked()
     try:
@@ -110,4 +129,4 @@ def ask(updates: list[Update], rules: list[tuple]) -> list[float] | None:
         return None  # the call that is made in full says what is wrong
     finally:
         del LISTENERS[thread]
-    return asked.numbers if asked.rules == rules else None
+    return asked
