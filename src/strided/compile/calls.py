@@ -13,7 +13,7 @@ from ..kernels.native import new_storage, read_flag, replay
 from ..kernels.native_objects import new
 from ..ops import indexing
 from ..tensor import Tensor
-from .results import Place, rebuilt, share_memory, window
+from .results import Place, laid_out, rebuilt, share_memory, window
 
 if TYPE_CHECKING:
     from .function import Entry
@@ -178,8 +178,7 @@ def backward(entry: Entry):
     text = _Text("def call(node, grads):")
     grads = [f"g{k}" for k in range(len(back.pattern))]
     text.do(f"[{', '.join(grads)}] = grads")
-    wrong = [f"{g} is not None" if spec is None else f"{g} is None or {g}.spec is not {text.name(spec)}" for g, spec in zip(grads, back.pattern)]
-    text.do(f"if {' or '.join(wrong)}:")
+    text.do(f"if {' or '.join(f'{g} is not None' if spec is None else f'{g} is None' for g, spec in zip(grads, back.pattern))}:")
     text.do("    return None")
     if back.reads or back.reads_results:
         text.do("saves = node.saves")
@@ -190,6 +189,10 @@ def backward(entry: Entry):
             storage = "[4]" if entry.fresh[number].tracked else "[0].mem"  # see saved.py: results are kept without themselves
             text.do(f"if (entry := saves[{place}]){storage}.version != entry[1]:")
             text.do("    return None")
+    for g, spec in zip(grads, back.pattern):
+        if spec is not None:  # with other strides than the recorded one had
+            text.do(f"if {g}.spec is not {text.name(spec)}:")
+            text.do(f"    {g} = {text.name(laid_out)}({g}, {text.name(spec)})")
     count = entry.count
     text.do("external, results = node.external, node.results")
     kept = [f"k{k}" for k in range(len(entry.kept))]

@@ -13,10 +13,10 @@ from ..autograd.engine import run_backward
 from ..autograd.modes import STATE
 from ..autograd.node import Node
 from ..autograd.saved import RELEASED
+from ..layout import Layout
 from ..ops import indexing
-from ..ops.elementwise import assign
 from ..ops.generator import default_generator
-from ..tensor import Tensor, empty_of, wrap
+from ..tensor import Spec, Tensor, wrap
 from . import calls
 from .again import computed_again
 from .beside import beside
@@ -26,7 +26,7 @@ from .lifetimes import cut, lifetimes
 from .order import moved_up
 from .program import Memory, Program, Unknown, resolve
 from .recording import Recording, busy
-from .results import Output, add_blocks, copied, put_back, random_state, run, set_random_state, tensors_of
+from .results import Output, add_blocks, copied, laid_out, put_back, random_state, run, set_random_state, tensors_of
 from .versions import apart
 
 if TYPE_CHECKING:
@@ -149,6 +149,8 @@ def without_hooks(inputs):
 def record_backward(node, entry: Entry, grads):
     """Runs the first backward pass through the recorded call's graph, records it, and finishes both programs."""
     first = node.first
+    # A gradient that is one number for many elements (a sum's) may be another one's the next time: the program takes them as they lie in memory of their own.
+    grads = tuple([g if g is None or g.spec.layout.is_dense else laid_out(g, Spec.of(Layout.contiguous(g.shape), g.dtype, g.device)) for g in grads])
     with Recording() as recording:
         results = node.recompute(grads)
     if recording.reason is not None or recording.watched.updates or recording.watched.plain or not entry.snapshot.holds():
@@ -211,13 +213,7 @@ def _gradient(t: Tensor, grads, memory: Memory) -> Output:
 def replay_backward(node, entry: Entry, backward: Backward, grads):
     given = []
     for spec, grad in zip(backward.pattern, grads):
-        if spec is not None and grad.spec is not spec:  # other strides than the recorded gradient had
-            if not spec.layout.is_dense:
-                return node.recompute(grads)
-            fresh = empty_of(spec)
-            assign(fresh, grad)
-            grad = fresh
-        given.append(grad)
+        given.append(grad if spec is None or grad.spec is spec else laid_out(grad, spec))  # other strides than the recorded gradient had
     kept = node.take()
     addresses = [
         indexing._error.address, default_generator.address, *[t.ptr for t in node.external], *[storage.data for storage in (*node.results, *kept)],

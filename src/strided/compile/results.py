@@ -11,8 +11,9 @@ from ..autograd.node import Node, hooks_of
 from ..autograd.saved import RELEASED
 from ..kernels.native import move_bytes, new_storage
 from ..ops import indexing
+from ..ops.elementwise import assign
 from ..ops.generator import default_generator
-from ..tensor import Spec, Tensor
+from ..tensor import Spec, Tensor, empty_of
 from .program import Memory, Program
 
 _PASSING = -1  # no number that a hook of a user's has
@@ -93,6 +94,13 @@ def copied(address: int, nbytes: int):
     storage = new_storage(nbytes)
     move_bytes(storage.data, address, nbytes)
     return storage
+
+
+def laid_out(t: Tensor, spec: Spec) -> Tensor:
+    """A copy with the strides of `spec`."""
+    fresh = empty_of(spec)
+    assign(fresh, t)
+    return fresh
 
 
 def put_back(external, contents) -> None:
