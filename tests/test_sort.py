@@ -172,3 +172,27 @@ def test_topk_of_rows_with_equals(k, largest):
     assert all(len(set(row)) == k for row in at.tolist())
     alone = torch.stack([torch.from_numpy(row.copy()).topk(k, largest=largest).indices for row in a])  # few numbers: by the way that knows of equals
     assert at.tolist() == alone.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bool", "int8", "uint8", "int16", "int32", "int64", "float16"])
+@pytest.mark.parametrize("shape, dim", [((3, 1500), 1), ((1500, 3), 0), ((2, 200), -1), ((37,), 0), ((1, 300_000), 1)])
+def test_sort_of_long_rows(dtype, shape, dim):
+    """Sorted digit by digit: equals keep their order, NaN is the largest, both zeros are equal."""
+    rng = np.random.default_rng(5)
+    if dtype.startswith("float"):
+        a = (rng.standard_normal(shape) * 3).astype(dtype)
+        flat = a.reshape(-1)
+        flat[::11], flat[::13], flat[::17], flat[::19] = 0.0, -0.0, np.nan, -np.inf
+    else:
+        limits = np.iinfo(dtype) if dtype != "bool" else None
+        a = rng.integers(limits.min, limits.max, shape, dtype, True) if limits else rng.integers(0, 2, shape).astype(bool)
+        a.reshape(-1)[: a.size // 2] = a.reshape(-1)[:5].repeat(a.size // 2 // 5 + 1)[: a.size // 2]
+    x = torch.from_numpy(a)
+    values, at = x.sort(dim)
+    expected = np.argsort(a, axis=dim, kind="stable")
+    np.testing.assert_array_equal(at.numpy(), expected)
+    np.testing.assert_array_equal(values.numpy(), np.take_along_axis(a, expected, dim))
+    values, at = x.sort(dim, descending=True)
+    turned = np.flip(np.argsort(np.flip(a, dim), axis=dim, kind="stable"), dim)
+    np.testing.assert_array_equal(at.numpy(), a.shape[dim] - 1 - turned)
+    assert values.is_contiguous() and at.is_contiguous()

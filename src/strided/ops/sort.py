@@ -1,6 +1,6 @@
 """Order: sort, argsort, topk, order statistics (median, kthvalue, mode, quantile), unique. NaN counts as the largest.
 
-Sorts and medians are NumPy's and keep equal elements in their order. Where PyTorch picks among equals by how it goes about it (topk, kthvalue, mode),
+Sorts (kernels/radix.py, NumPy's for many short rows) and medians (NumPy's) keep equal elements in their order. Where PyTorch picks among equals by how it goes about it (topk, kthvalue, mode),
 kernels/order.py goes about it in the same way.
 """
 from __future__ import annotations
@@ -10,9 +10,10 @@ from ..autograd import backward, record, tracking
 from ..dispatch import launch
 from ..kernels import native
 from ..kernels import order as arrangements
+from ..kernels import radix as digits
 from ..kernels import top as tops
 from ..layout import wrap_dim
-from ..tensor import Tensor
+from ..tensor import Tensor, empty
 from . import host
 from .create import scalar_tensor
 from .folding import plain
@@ -64,6 +65,29 @@ def _order(a, axis, descending):
     else:
         found = numpy.argsort(_ranks(numpy.ascontiguousarray(a), descending), axis=-1, kind="stable")
     return numpy.moveaxis(found, -1, axis)
+
+
+FEW_ROWS, SHORT_ROW = 8, 128  # rows, or elements of a row, from which NumPy sorts at the speed of kernels/radix.py
+
+
+def _long(x, dim):
+    n = x.shape[dim]
+    return 0 < x.numel() and n < digits.MOST and (n >= SHORT_ROW or x.numel() <= FEW_ROWS * n) and (x.dtype.name in digits.KINDS or x.dtype.is_floating_point)
+
+
+def _by_digits(x, dim, descending):
+    """(values, positions) along `dim`, row-major."""
+    rows = x if x.dtype.name in digits.KINDS else TABLE["to"].call(x, dtypes.float32)
+    rows = TABLE["contiguous"].call(TABLE["movedim"].call(rows, dim, -1))
+    values, positions = empty(rows.shape, rows.dtype, x.device), empty(rows.shape, dtypes.int64, x.device)
+    n = rows.shape[-1]
+    kind = "digits", rows.dtype.name, rows.numel() // n, n, descending
+    plan, size = _ORDERS.get(kind) or _ORDERS.put(kind, digits.build_radix(*kind[1:]))
+    scratch = native.new_storage(size)
+    launch(plan, values.ptr, positions.ptr, scratch.data, rows.ptr)
+    if values.dtype is not x.dtype:
+        values = TABLE["to"].call(values, x.dtype)
+    return [TABLE["contiguous"].call(TABLE["movedim"].call(t, -1, dim)) for t in (values, positions)]
 
 
 _ORDERS = native.PlanCache()
@@ -118,8 +142,11 @@ def sort(input, dim=-1, descending=False, stable=False):
         indices = host.like(input.spec, dtype=dtypes.int64) if input.is_meta else TABLE["zeros"].call((), dtype=dtypes.int64, device=input.device)
         values = host.like(input.spec) if input.is_meta else TABLE["clone"].call(plain(input))
         return TYPES["sort"](_recorded(SortBackward0, input, values, indices, dim))
-    positions = _order(host.wide(input), dim, descending)
-    values, indices = _pick(input, dim, positions, _take(input, dim, positions))
+    if _long(input, dim):
+        values, indices = _by_digits(plain(input), dim, bool(descending))
+    else:
+        positions = _order(host.wide(input), dim, descending)
+        values, indices = _pick(input, dim, positions, _take(input, dim, positions))
     return TYPES["sort"](_recorded(SortBackward0, input, values, indices, dim))
 
 
