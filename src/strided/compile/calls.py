@@ -119,10 +119,7 @@ def forward(entry: Entry):
         text.wrap(f"o{k}", o.spec, storages[o.region], o.offset)
         if o.inference:
             text.do(f"o{k}._inference = True")
-    if entry.spent:
-        outs = "".join(f"o{k}, " for k, o in enumerate(entry.fresh) if o.tracked)
-        text.do(f"{text.name(entry.used_up)}([{', '.join(names)}], ({outs}))")
-    if entry.differentiable:
+    if entry.differentiable or entry.spent:
         _node(text, entry, names, list(storages.values()), CompiledFunctionBackward0)
     fresh = iter(range(len(entry.fresh)))
     results = [f"o{next(fresh)}" if o.fresh else names[o.region[1]] for o in entry.outputs]
@@ -144,7 +141,7 @@ def _node(text: _Text, entry: Entry, names, storages, node_class) -> None:
         text.names[label] = value
     text.do(f"node = new({text.name(node_class)})")
     edges = []
-    for place in entry.differentiable:
+    for place in entry.used_up if entry.spent else entry.differentiable:
         x = names[place]
         edges.append(f"({x}._accumulator or accumulator({x}), 0, {x}) if {x}._node is None and {x}._base is None else gradient_edge({x})")
     text.do(f"node.edges = [{', '.join(edges)}]")
@@ -159,10 +156,14 @@ def _node(text: _Text, entry: Entry, names, storages, node_class) -> None:
     text.do(f"node.specs = {text.name(specs)}")
     text.do("if anomaly.enabled:")
     text.do("    anomaly.remember(node)")
-    kept = ", ".join(f"k{k}" for k in range(len(entry.kept)))
-    text.do(f"node.entry = {text.name(entry)}; node.first = None; node.again = again; node.kept = [{kept}]")
-    text.do(f"node.external = [{', '.join(names)}]; node.results = [{', '.join(storages)}]")
-    text.do(f"node.versions = [{', '.join(f'{name}.mem.version' for name in names)}]")
+    text.do(f"node.entry = {text.name(entry)}")
+    if entry.spent:
+        text.do("node.external = None")
+    else:
+        kept = ", ".join(f"k{k}" for k in range(len(entry.kept)))
+        text.do(f"node.first = None; node.again = again; node.kept = [{kept}]")
+        text.do(f"node.external = [{', '.join(names)}]; node.results = [{', '.join(storages)}]")
+        text.do(f"node.versions = [{', '.join(f'{name}.mem.version' for name in names)}]")
     for k, number in numbers.items():
         if entry.fresh[k].spec.dtype.is_floating_point or entry.fresh[k].spec.dtype.is_complex:
             text.do(f"o{k}._node = node; o{k}._nr = {number}; o{k}._tracked = True")

@@ -277,8 +277,9 @@ class Entry:
         self.random = any(name == ("random",) for step in self.steps for name in names(step))
         self.checked = any(step.what == "flag" or ("fault",) in names(step) for step in self.steps)
         self.differentiable = [place for place, t in enumerate(external) if t._tracked] if any(o.tracked for o in self.fresh) else []
+        self.used_up: list[int] = []  # in place of them, where the results' graph was used up inside
         if self.spent:
-            self.differentiable = []
+            self.used_up, self.differentiable = self.differentiable, []
         if not self.differentiable:
             self.finish(set(), 0)
             self.settled = True
@@ -356,11 +357,6 @@ class Entry:
         if any((grad := tensors[place]._grad).spec is not spec or grad._tracked or grad._base is not None for place, spec in self.given):
             return False
         return not any(tensors[place]._hooks or tensors[place]._post_hooks for place, _ in self.made)
-
-    def used_up(self, external, outs) -> None:
-        """Hangs results on a node that is as used up as the graph that the recorded call had."""
-        node = record(CompiledFunctionBackward0, tuple([t for t in external if t._tracked]), outs)
-        node.entry, node.external = self, None
 
     def steady(self, region: tuple) -> bool:
         """Whether a region is written by the operator that made it only, if at all."""
@@ -478,8 +474,9 @@ class Entry:
             node.entry, node.external, node.results, node.kept, node.first, node.again = self, external, results, kept, first, again
             if first is not None:
                 self.waiting = ref(node)
-        elif self.spent:
-            self.used_up(external, tuple([out for out, o in zip(outs, self.fresh) if o.tracked]))
+        elif self.spent:  # as the recorded call's
+            node = record(CompiledFunctionBackward0, tuple([external[place] for place in self.used_up]), tuple([out for out, o in zip(outs, self.fresh) if o.tracked]))
+            node.entry, node.external = self, None
         fresh = iter(outs)
         return rebuilt(self.shape, [next(fresh) if o.fresh else external[o.region[1]] if o.spec is None else window(external[o.region[1]], o) for o in self.outputs])
 

@@ -54,6 +54,11 @@ def _equal(found, expected) -> bool:
     return type(found) is type(expected) and found == expected and (found != 0 or type(found) is not float or math.copysign(1, found) == math.copysign(1, expected))
 
 
+def _in_its_order(container) -> bool:
+    """Whether it is a dictionary that is walked in the order in which its keys came."""
+    return isinstance(container, dict) and type(container).__iter__ is dict.__iter__
+
+
 def _of_library(cls) -> bool:
     """Whether a class's or a function's code is taken for granted."""
     top = (cls.__module__ or "").partition(".")[0] if isinstance(cls.__module__, str) else ""
@@ -143,7 +148,7 @@ class Snapshot:
     @property
     def beyond(self) -> list[tuple]:
         """What only Python can compare: sets, dictionaries with an order of their own."""
-        return [(container, expected) for container, expected in self.lengths if type(expected) is not int and type(container) is not dict]
+        return [(container, expected) for container, expected in self.lengths if type(expected) is not int and not _in_its_order(container)]
 
     def places(self) -> dict:
         """All else but the tensors, as `unchanged` takes it."""
@@ -152,7 +157,7 @@ class Snapshot:
             "items": [entry for entry in self.same if not isinstance(entry[0], dict)],
             "attributes": self.attributes,
             "sizes": [(container, expected) for container, expected in self.lengths if type(expected) is int],
-            "keys": [(container, expected) for container, expected in self.lengths if type(expected) is list and type(container) is dict],
+            "keys": [(container, expected) for container, expected in self.lengths if type(expected) is list and _in_its_order(container)],
         }
 
     def held(self) -> list[Held]:
