@@ -109,7 +109,7 @@ def kernel(kind: Kind, product: Product) -> Function:
     high = f.min(high, w["rows"])
     with f.when(f.compare("slt", low, high)):
         lds = f.mul(f.ceil_div(w["m"], t.width), t.width)
-        numbers, sums = f.mul(w["pad"], s.tall), f.mul(lds, -(-s.tall // t.width) * t.width)
+        numbers, sums = f.mul(w["pad"], s.tall), f.mul(lds, s.square)
         cell = f.variable("ptr")
         allocate(f, cell, f.mul(f.add(f.add(numbers, sums), f.add(f.mul(lds, w['cols']), t.nr)), 4))
         base = f.load("ptr", cell)
@@ -119,7 +119,7 @@ def kernel(kind: Kind, product: Product) -> Function:
         pack_x(f, t, "float", product.a, size, slots[1], f.div(w["row_x"], size), "1", w["m"], lds, w["cols"], panels)
         with f.loop(low, high, s.tall) as n0:
             here = f.min(s.tall, f.sub(high, n0))
-            f.call("void", "llvm.memset.p0.i64", f"ptr {held}", "i8 0", f"i64 {f.mul(lds, 4 * s.tall)}", "i1 false")
+            f.call("void", "llvm.memset.p0.i64", f"ptr {held}", "i8 0", f"i64 {f.mul(lds, 4 * s.square)}", "i1 false")
             starts = [f.at("i8", slots[2 + p], f.mul(n0, w[f"row{p}"])) for p in range(PARTS)]
             after = f.at("i8", starts[0], f.mul(w["row0"], s.tall))
             with f.loop(0, w["blocks"], w["step"]) as g:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .gemm_ir import batch_offsets, epilogue
+from .gemm_ir import STACK, batch_offsets, epilogue
 from .gemm_pack import Kind, Tile, masked_load, masked_store, pack, transposed
 from .gemm_text import DROPPED, SIZES, TYPES, Function, module, vector
 from .gemv_ir import BATCH, arguments, opening, put
@@ -36,10 +36,14 @@ class Thin(NamedTuple):
     nbytes: int
     tall: int
 
+    def ld(self, f: Function, k) -> str:
+        """Elements between two rows of numbers in scratch, of which there are k in all: no multiple of a page."""
+        return f.add(f.min(self.stretch, f.mul(f.ceil_div(k, self.tile.width), self.tile.width)), 64 // SIZES[self.acc])
+
     @property
-    def ld(self) -> int:
-        """Elements between two rows of numbers in scratch: no multiple of a page."""
-        return self.stretch + 64 // SIZES[self.acc]
+    def square(self) -> int:
+        """Rows of sums in whole squares, as they are turned."""
+        return -(-self.tall // self.tile.width) * self.tile.width
 
     def height(self, vectors: int) -> int:
         return self.tall // vectors
@@ -179,13 +183,13 @@ def thin_module(kind: Kind, few: bool, attributes: str) -> str:
 
 
 def numbers(kind: Kind, s: Thin, attributes: str) -> Function:
-    """`length` elements of each of some rows of W, ld apart, as numbers."""
+    """`length` elements of each of some rows of W, ld apart, as rows of numbers that are `apart` from each other."""
     t, acc, memory = kind.tile, kind.acc, TYPES[kind.b][0]
     w = t.width
-    f = Function("numbers", "ptr noalias readonly %b, i64 %ld, i64 %rows, i64 %length, ptr noalias %numbers", attributes + " noinline")
+    f = Function("numbers", "ptr noalias readonly %b, i64 %ld, i64 %rows, i64 %length, ptr noalias %numbers, i64 %apart", attributes + " noinline")
     whole = f.mul(f.div("%length", w), w)
     with f.loop(0, "%rows") as r:
-        source, target = f.at(memory, "%b", f.mul(r, "%ld")), f.at(acc, "%numbers", f.mul(r, s.ld))
+        source, target = f.at(memory, "%b", f.mul(r, "%ld")), f.at(acc, "%numbers", f.mul(r, "%apart"))
 
         def some(k, lanes, load, store):
             store(f.decode(kind.b, load(f.at(memory, source, k)), lanes, t.half), f.at(acc, target, k))
@@ -207,18 +211,21 @@ def sums(kind: Kind, s: Thin, attributes: str) -> Function:
     """Y of some rows of W (gemv_ir's arguments): tile after tile through scratch [numbers, sums]."""
     acc, memory = kind.acc, TYPES[kind.b][0]
     f = Function("sums", arguments(kind) + ", i64 %lds, ptr noalias %scratch", attributes + " noinline")
-    held = f.at(acc, "%scratch", s.tall * s.ld)
+    ld = s.ld(f, "%k")
+    held = f.at(acc, "%scratch", f.mul(ld, s.tall))
     with f.loop(0, "%n", s.tall) as n0:
         rows = f.min(s.tall, f.sub("%n", n0))
-        f.call("void", "llvm.memset.p0.i64", f"ptr {held}", "i8 0", f"i64 {f.mul('%lds', s.tall * SIZES[acc])}", "i1 false")
+        f.call("void", "llvm.memset.p0.i64", f"ptr {held}", "i8 0", f"i64 {f.mul('%lds', s.square * SIZES[acc])}", "i1 false")  # rows that are turned with the others, too: garbage is slow
         base = f.at(memory, "%b", f.mul(n0, "%ld"))
         with f.loop(0, "%k", s.stretch) as k0:
             length = f.min(s.stretch, f.sub("%k", k0))
             here, after = f.at(memory, base, k0), f.add(k0, s.stretch)
             copied = f.compare("slt", rows, s.tall) if in_place(kind) else "true"  # tiles read all their rows: behind the last one there may be no memory
             with f.when(copied):
-                f.do(f"call void @numbers(ptr {here}, i64 %ld, i64 {rows}, i64 {length}, ptr %scratch)")
-            source = f"ptr {f.op(f'select i1 {copied}, ptr %scratch, ptr {here}')}, i64 {f.op(f'select i1 {copied}, i64 {s.ld}, i64 %ld')}"
+                f.do(f"call void @numbers(ptr {here}, i64 %ld, i64 {rows}, i64 {length}, ptr %scratch, i64 {ld})")
+                with f.loop(rows, s.tall) as row:  # what is not there is zeros
+                    f.call("void", "llvm.memset.p0.i64", f"ptr {f.at(acc, '%scratch', f.mul(row, ld))}", "i8 0", f"i64 {f.mul(length, SIZES[acc])}", "i1 false")
+            source = f"ptr {f.op(f'select i1 {copied}, ptr %scratch, ptr {here}')}, i64 {f.op(f'select i1 {copied}, i64 {ld}, i64 %ld')}"
             more = f.compare("slt", after, "%k")
             next_ = f.op(f"select i1 {more}, ptr {f.at(memory, base, after)}, ptr {f.at(memory, base, f.mul('%ld', s.tall))}")
             fetched = f"ptr {next_}, i64 {f.mul('%ld', SIZES[memory])}"
@@ -274,12 +281,9 @@ def kernel(kind: Kind, s: Thin) -> Function:
     word, slot, scalars = opening(f, kind)
     am, bm, cm, im = (TYPES[d][0] for d in (kind.a, kind.b, kind.c, kind.i))
     lds = f.mul(f.ceil_div(word["m"], t.width), t.width)
-    scratch = f.add(f.mul(lds, -(-s.tall // t.width) * t.width), s.tall * s.ld)  # numbers, and sums in whole squares
+    scratch = f.add(f.mul(lds, s.square), f.mul(s.ld(f, word["k"]), s.tall))  # numbers, and sums
     shares = f.ceil_div(word["n"], word["cols"])
     held = f.variable("i64", -1)  # the batch entry whose X is packed
-
-    def prepare(base):
-        f.call("void", "llvm.memset.p0.i64", f"ptr {base}", "i8 0", f"i64 {s.tall * s.ld * size}", "i1 false")  # rows that are not there are zeros, not slow garbage
 
     def work(base, begin, end):
         panels = f.at(acc, base, scratch)
@@ -299,5 +303,5 @@ def kernel(kind: Kind, s: Thin) -> Function:
                 f"ptr {i}, i64 {word['rsi']}, i64 {word['csi']}, {acc} {scalars[0]}, {acc} {scalars[1]}, i64 {lds}, ptr {base})"
             )
 
-    claimed(f, word["items"], f.mul(f.add(scratch, f.add(f.mul(lds, word["k"]), t.nr)), size), prepare, work)
+    claimed(f, word["items"], f.mul(f.add(scratch, f.add(f.mul(lds, word["k"]), t.nr)), size), lambda base: None, work, STACK)
     return f
