@@ -139,3 +139,96 @@ def test_a_fold_that_grows_when_it_is_fused():
         assert run.programs == 1
     finally:
         torch.set_num_threads(before)
+
+
+# ---- whole steps: gradients, updates in place, buffers ---------------------------------------------------------------------------
+
+
+class Step:
+    """A small network with some state and a hand-written or library's optimiser, put together by chance: everything in one call, in place where chance says so."""
+
+    def __init__(self, seed):
+        chance = random.Random(seed)
+        torch.manual_seed(seed)
+        wide = chance.choice([40, 96, 128])
+        self.rows, self.wide = chance.choice([16, 160]), wide
+        self.w = [(torch.randn(wide, wide) / wide**0.5).requires_grad_() for _ in range(chance.randint(1, 3))]
+        self.b = [torch.zeros(wide).requires_grad_() for _ in self.w]
+        self.state = [torch.zeros_like(p) for p in self.parameters()]
+        self.mean = torch.zeros(wide)
+        self.acts = [chance.choice(["relu", "gelu", "in place", "silu", "tanh", "none", "twice"]) for _ in self.w]
+        self.norm, self.residual, self.track = (chance.random() < 0.5 for _ in range(3))
+        self.rule = chance.choice(["sgd", "momentum", "scaled", "written twice", "SGD", "AdamW"])
+        self.clip, self.drop, self.again = chance.random() < 0.4, chance.random() < 0.6, chance.random() < 0.3
+        self.optimizer = {"SGD": torch.optim.SGD, "AdamW": torch.optim.AdamW}.get(self.rule)
+        if self.optimizer is not None:
+            self.optimizer = self.optimizer(self.parameters(), lr=0.01, weight_decay=chance.choice([0, 0.1]))
+
+    def parameters(self):
+        return [*self.w, *self.b]
+
+    def network(self, x):
+        for w, b, act in zip(self.w, self.b, self.acts):
+            h = F.linear(F.layer_norm(x, (self.wide,)) if self.norm else x, w, b)
+            if act == "in place":
+                h = F.relu(h, inplace=True)
+            elif act == "twice":
+                h = h.mul(2).add_(1).mul_(0.5).sigmoid_() * h
+            elif act != "none":
+                h = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu, "tanh": torch.tanh}[act](h)
+            if self.track:
+                with torch.no_grad():
+                    self.mean.mul_(0.9).add_(h.mean(0), alpha=0.1)
+            x = x + h if self.residual else h
+        return x
+
+    def __call__(self, x, y):
+        if not self.drop:
+            for p in self.parameters():
+                p.grad = None
+        loss = F.mse_loss(self.network(x), y)
+        loss.backward()
+        if self.again:
+            F.l1_loss(self.network(x), y).backward()  # added to what is there
+        if self.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters(), 0.5)
+        if self.optimizer is not None:
+            self.optimizer.step()
+        else:
+            with torch.no_grad():
+                for p, s in zip(self.parameters(), self.state):
+                    g = p.grad
+                    if self.rule == "momentum":
+                        s.mul_(0.9).add_(g)
+                        p.sub_(s, alpha=0.01)
+                    elif self.rule == "scaled":
+                        p -= 0.01 * g.mul_(0.5) / (g.abs().amax() + 1)
+                    elif self.rule == "written twice":
+                        p.mul_(0.999)
+                        p.add_(g, alpha=-0.01)
+                        s.copy_(p)
+                    else:
+                        p -= 0.01 * g
+        if self.drop:
+            for p in self.parameters():
+                p.grad = None
+        return loss.detach()
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_steps(first):
+    compiled_ones = 0
+    for seed in range(first, first + 10):
+        ours, eager = Step(seed), Step(seed)
+        run = torch.compile(ours)
+        for call in range(5):
+            torch.manual_seed(call)
+            x, y = torch.randn(ours.rows, ours.wide), torch.randn(ours.rows, ours.wide)
+            check(run(x, y), eager(x, y), f"step {seed}, call {call}, loss")
+            for n, (a, b) in enumerate(zip((*ours.parameters(), *ours.state, ours.mean), (*eager.parameters(), *eager.state, eager.mean))):
+                check(a, b, f"step {seed}, call {call}, tensor {n}")
+                assert (a.grad is None) == (b.grad is None)
+                if b.grad is not None:
+                    check(a.grad, b.grad, f"step {seed}, call {call}, gradient {n}")
+        compiled_ones += run.programs > 0
+    assert compiled_ones >= 8
