@@ -229,8 +229,18 @@ class Module(Hooks, StateDict, Conversion):
                 yield module_prefix + ("." if module_prefix else "") + name, value
 
     def parameters(self, recurse=True):
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
+        """The parameters of this module and, with `recurse`, of all below it; a shared one once."""
+        modules = _plain_tree(self) if recurse else None
+        if modules is None:
+            for _, parameter in self.named_parameters(recurse=recurse):
+                yield parameter
+            return
+        seen = set()
+        for module in modules:
+            for parameter in module._parameters.values():
+                if parameter is not None and parameter not in seen:
+                    seen.add(parameter)
+                    yield parameter
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
         """(dotted name, parameter) of this module and, with `recurse`, of all below it; a shared one once."""
@@ -394,6 +404,25 @@ def register_module_buffer_registration_hook(hook):
 def register_module_module_registration_hook(hook):
     """The same for modules inside modules."""
     return _add(REGISTRATION_HOOKS["module"], hook)
+
+
+def _plain_tree(root):
+    """All modules from `root` on, parents first, each once; None where a class names its modules or parameters in a way of its own."""
+    modules, parameters, members = Module.named_modules, Module.named_parameters, Module._named_members
+    found, seen, stack = [], set(), [root]
+    while stack:
+        module = stack.pop()
+        if module in seen:
+            continue
+        cls = type(module)
+        if cls.named_modules is not modules or cls.named_parameters is not parameters or cls._named_members is not members:
+            return None
+        seen.add(module)
+        found.append(module)
+        children = module._modules
+        if children:
+            stack.extend([child for child in reversed(children.values()) if child is not None])
+    return found
 
 
 def _forget(module, name, keep):

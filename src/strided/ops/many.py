@@ -150,11 +150,11 @@ def total_norm(tensors, ord=2.0):
         return tensor(0.0)
     first = tensors[0]
     dtype, ord = first.dtype, float(ord)
-    if KEEP[0] or ord not in (1.0, 2.0, math.inf) or len(tensors) == 1 or tracking(*tensors) or not all(_plain(t, dtype) for t in tensors):
+    key = (ord, *[t.spec for t in tensors])
+    found = None if KEEP[0] or tracking(*tensors) else _norm_plans.get(key)
+    if found is None and (KEEP[0] or ord not in (1.0, 2.0, math.inf) or len(tensors) == 1 or tracking(*tensors) or not all(_plain(t, dtype) for t in tensors)):
         norms = [vector_norm(t, ord) for t in tensors]
         return vector_norm(stack([n.to(first.device) for n in norms]), ord) if len(norms) > 1 else vector_norm(norms[0], ord)
-    key = (ord, *[t.spec for t in tensors])
-    found = _norm_plans.get(key)
     if found is None:
         found = _norm_plans.put(key, _norm_plan(tensors, ord))
     plan, count = found

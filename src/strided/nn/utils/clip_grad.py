@@ -28,24 +28,27 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales the gradients by max_norm / total_norm where that is below one."""
-    grads = _gradients(parameters)
+    _scale(_gradients(parameters), max_norm, total_norm)
+
+
+def _scale(grads, max_norm, total_norm):
     if not grads:
         return
-    coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     with no_grad():
-        if KEEP[0] or coefficient.is_meta or any(grad.is_meta or grad.is_complex() for grad in grads):  # a recording must not read the number
+        coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        if KEEP[0] or coefficient.is_meta or any([grad.spec.is_meta or grad.spec.dtype.is_complex for grad in grads]):  # a recording must not read the number
             for grad in grads:
                 grad.mul_(coefficient.to(grad.device))
-        else:
-            scale_all([(grad,) for grad in grads], coefficient.item())
+        elif (factor := coefficient.item()) != 1.0:  # most steps of a training that goes well: nothing to change
+            scale_all([(grad,) for grad in grads], factor)
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales the gradients so that their joint norm is at most `max_norm`; returns the norm they had."""
-    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    grads = _gradients(parameters)
     with no_grad():
-        total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
-        clip_grads_with_norm_(parameters, max_norm, total, foreach)
+        total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+        _scale(grads, max_norm, total)
     return total
 
 
