@@ -207,8 +207,16 @@ def _check_type(cond: _bool, message: Any = None) -> None:
 def _check_value(cond: _bool, message: Any = None) -> None:
     r"""`_check`, with ValueError."""
 def _check_with(kind, cond: Any, message: Any) -> None: ...
+def _dirichlet_grad(x, concentration, total) -> Tensor:
+    r"""How coordinates x of Dirichlet points move with their own concentration, of `total` in all, but for the factor that keeps their sum 1."""
 def _int_mm(self, mat2, *, out=None) -> Tensor:
     r"""Product of a matrix of int8 (or uint8) and one of int8, summed and kept in int32: [m, k] @ [k, n] -> [m, n], without wrapping to eight bits."""
+def _sample_dirichlet(input, generator=None) -> Tensor:
+    r"""Points of simplices with concentrations `input` [.., K]: gamma numbers over their sum."""
+def _standard_gamma(input, generator=None) -> Tensor:
+    r"""Gamma numbers of concentrations `input` and rate 1. The gradient is that of a number at a fixed probability (implicit reparameterisation)."""
+def _standard_gamma_grad(input, output) -> Tensor:
+    r"""How gamma numbers `output` of concentrations `input` move with these; both floats of one shape."""
 def abs(input, *, out=None) -> Tensor: ...
 def abs_(input) -> Tensor:
     r"""In-place form of `abs`."""
@@ -335,6 +343,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     r"""binary_cross_entropy of sigmoid(input), computed without overflow."""
 def bincount(input, weights=None, minlength=0) -> Tensor:
     r"""How often each of 0, 1, 2, … occurs in a 1-d tensor of non-negative ints, at least `minlength` numbers; or the sums of `weights`."""
+def binomial(count, prob, generator=None) -> Tensor:
+    r"""Successes among `count` trials of probability `prob` (floats of one dtype, broadcast). Raises ValueError for integers, RuntimeError where the dtypes differ."""
 bit: DType
 def bitwise_and(input, other, *, out=None) -> Tensor: ...
 def bitwise_left_shift(input, other, *, out=None) -> Tensor: ...
@@ -940,6 +950,8 @@ def permute_copy(input, *dims_given, dims=None, out=None) -> Tensor:
 pi: _float
 def pinverse(input, rcond=...) -> Tensor:
     r"""`linalg.pinv` with rtol = rcond."""
+def poisson(input, generator=None) -> Tensor:
+    r"""Counts of events whose mean the input's element is; shaped and typed as the input, a float. Raises RuntimeError for a negative rate."""
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=..., reduce=None, reduction='mean') -> Any:
     r"""exp(x) − t·x (or x − t·log(x+eps) unless `log_input`), with `full` plus Stirling's term where t > 1."""
 def polar(abs, angle, *, out=None) -> Tensor:

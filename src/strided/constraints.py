@@ -8,7 +8,9 @@ from typing import Any
 
 from .dtypes import finfo
 from .linalg import cholesky_ex, eigvalsh
+from .ops import cat as joined
 from .ops import full
+from .ops import stack as stacked
 from .refused import missing
 from .tensor import Tensor
 
@@ -166,6 +168,46 @@ class _Independent(Constraint):
 independent = _Independent
 
 
+class _Stack(Constraint):
+    """One constraint for each index along dimension `dim`."""
+
+    def __init__(self, cseq: Any, dim: int = 0):
+        if not all(isinstance(c, Constraint) for c in cseq):
+            raise AssertionError("All elements of cseq must be Constraint instances")
+        self.cseq, self.dim = list(cseq), dim
+
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))  # type: ignore[assignment]
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        most = max(c.event_dim for c in self.cseq)
+        return most + (self.dim + most < 0)
+
+    def check(self, value: Any) -> Tensor:
+        return stacked([c.check(value.select(self.dim, i)) for i, c in enumerate(self.cseq)], self.dim)
+
+
+class _Cat(Constraint):
+    """One constraint for each part along dimension `dim`, whose lengths are `lengths` (default: 1 each)."""
+
+    def __init__(self, cseq: Any, dim: int = 0, lengths: Any = None):
+        if not all(isinstance(c, Constraint) for c in cseq):
+            raise AssertionError("All elements of cseq must be Constraint instances")
+        self.cseq, self.dim = list(cseq), dim
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.cseq):
+            raise AssertionError(f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
+
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))  # type: ignore[assignment]
+    event_dim = property(lambda self: max(c.event_dim for c in self.cseq))  # type: ignore[assignment]
+
+    def check(self, value: Any) -> Tensor:
+        return joined([c.check(part) for c, part in zip(self.cseq, value.split(self.lengths, self.dim))], self.dim)
+
+
+cat, stack = _Cat, _Stack
+
+
 class _LowerTriangular(Constraint):
     event_dim = 2
 
@@ -224,9 +266,9 @@ lower_triangular, lower_cholesky, symmetric, positive_definite = _LowerTriangula
 corr_cholesky, square, positive_semidefinite = _CorrCholesky(), _Square(), _PositiveSemidefinite()
 
 __all__ = [
-    "Constraint", "boolean", "corr_cholesky", "dependent", "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent", "integer_interval",
+    "Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent", "integer_interval",
     "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive",
-    "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square", "symmetric", "unit_interval",
+    "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval",
 ]  # fmt: skip
 
 __getattr__ = missing("torch.distributions.constraints")

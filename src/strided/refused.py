@@ -85,12 +85,7 @@ _group("events go to the lenses", "use torch.profiler.profile, or `strided annot
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
 
-_group(
-    "the rarer distributions are not here", "write the log-probability out, or draw with NumPy",
-    """distributions.CatTransform distributions.ContinuousBernoulli distributions.CorrCholeskyTransform distributions.CumulativeDistributionTransform
-    distributions.FisherSnedecor distributions.GeneralizedPareto distributions.Kumaraswamy distributions.LogisticNormal
-    distributions.StackTransform distributions.VonMises distributions.Wishart""",
-)  # fmt: skip
+_group("PyTorch's own sampler draws again what is not singular", "draw L·A with A lower triangular, chi-squared roots on its diagonal and normal numbers below (Bartlett)", "distributions.Wishart")
 _group(
     "data is read by datasets and loaders", "write an IterableDataset whose __iter__ is a generator",
     """utils.data.datapipes utils.data.graph utils.data.IterDataPipe utils.data.MapDataPipe utils.data.DFIterDataPipe utils.data.DataChunk utils.data.functional_datapipe
@@ -103,7 +98,7 @@ _group("there is one way to compute attention", "call scaled_dot_product_attenti
 _group("strided computes on one device", "call the module itself", "nn.parallel.replicate nn.parallel.parallel_apply")
 _group("a masked tensor is two tensors", "keep the mask, and use where, masked_fill and masked_select", "masked")
 _group("recurrent cells are modules", "use nn.LSTM, nn.GRU, nn.RNN and their cells", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")
-_group("only the usual distributions are drawn from", "draw with NumPy: torch.from_numpy(numpy.random.default_rng(seed).poisson(rate.numpy()))", "poisson binomial")
+
 _group("nothing here is randomised", "use linalg.svd and keep the first columns", "svd_lowrank pca_lowrank")
 _group("it iterates for a few eigenvalues", "use linalg.eigh, which has all", "lobpcg")
 _group("PyTorch has removed it", "use linalg.solve", "solve")

@@ -20,6 +20,10 @@ CASES = {
     "MultivariateNormal": {"loc": [[0.0, 1.0, 2.0]] * 2, "covariance_matrix": MATRIX}, "LowRankMultivariateNormal": {"loc": [0.0, 1.0, 2.0], "cov_factor": [[1.0], [0.5], [0.2]], "cov_diag": [1.0, 2.0, 0.5]},
     "Uniform": {"low": [0.0, -1.0], "high": [2.0, 3.0]}, "Normal": {"loc": [0.0, -1.0], "scale": [2.0, 3.0]}, "Bernoulli": {"logits": [0.3, -1.0]},
     "LogitRelaxedBernoulli": {"temperature": [0.5], "probs": [0.3, 0.8]},
+    "Poisson": {"rate": [0.5, 30.0]}, "Binomial": {"total_count": 40, "probs": [0.1, 0.7]}, "NegativeBinomial": {"total_count": [3.0, 5.0], "probs": [0.3, 0.9]},
+    "VonMises": {"loc": [0.5, -2.0], "concentration": [0.7, 9.0]}, "FisherSnedecor": {"df1": [3.0, 7.0], "df2": [5.0, 9.0]}, "LogisticNormal": {"loc": [0.5, -1.0], "scale": [0.7, 0.2]},
+    "ContinuousBernoulli": {"probs": [0.2, 0.4995, 0.9]}, "GeneralizedPareto": {"loc": [0.1, 1.0, 2.0], "scale": [0.5, 2.0, 1.0], "concentration": [0.3, 0.0, -0.4]},
+    "Kumaraswamy": {"concentration1": [0.7, 3.0], "concentration0": [0.5, 0.9]},
 }  # fmt: skip
 
 
@@ -94,11 +98,17 @@ def test_normal_vectors(given):
         close(a, b, 1e-4)
 
 
+def _of(m):
+    return m.transforms
+
+
 TRANSFORMS = {
     "exp": lambda m, lib: m.ExpTransform(), "sigmoid": lambda m, lib: m.SigmoidTransform(), "tanh": lambda m, lib: m.TanhTransform(), "softplus": lambda m, lib: m.SoftplusTransform(),
     "affine": lambda m, lib: m.AffineTransform(lib.tensor([1.0, 2.0, 3.0]), lib.tensor([-2.0, 0.5, 3.0])), "events": lambda m, lib: m.AffineTransform(0.5, -2.0, event_dim=1),
     "stick": lambda m, lib: m.StickBreakingTransform(), "compose": lambda m, lib: m.ComposeTransform([m.TanhTransform(), m.AffineTransform(1.0, 3.0), m.ExpTransform()]),
     "mixed": lambda m, lib: m.ComposeTransform([m.AffineTransform(1.0, 3.0), m.StickBreakingTransform()]), "independent": lambda m, lib: m.IndependentTransform(m.ExpTransform(), 1),
+    "stack": lambda m, lib: _of(m).StackTransform([m.ExpTransform(), m.AffineTransform(1.0, 3.0), m.TanhTransform()], 1), "cdf": lambda m, lib: _of(m).CumulativeDistributionTransform(m.Normal(0.0, 1.0)),
+    "cat": lambda m, lib: _of(m).CatTransform([m.ExpTransform(), m.AffineTransform(1.0, 3.0)], -1, [1, 2]), "corr": lambda m, lib: _of(m).CorrCholeskyTransform(),
     "reshape": lambda m, lib: m.ReshapeTransform((3,), (3, 1)), "inverse": lambda m, lib: m.ComposeTransform([m.SigmoidTransform(), m.ExpTransform().inv]),
 }  # fmt: skip
 
@@ -117,7 +127,7 @@ def test_transforms(name):
         close(a, b, 1e-4)
 
 
-@pytest.mark.parametrize("name", ["real", "positive", "unit_interval", "simplex", "lower_cholesky", "positive_definite", "real_vector", "interval", "greater_than", "less_than"])
+@pytest.mark.parametrize("name", ["real", "positive", "unit_interval", "simplex", "corr_cholesky", "lower_cholesky", "positive_definite", "real_vector", "interval", "greater_than", "less_than"])
 def test_registry(name):
     def made(m, lib):
         c = getattr(m.constraints, name)
@@ -163,3 +173,16 @@ def test_counts(name):
 
     for a, b in zip(made(D, S), made(TD, T)):
         close(a, b, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["Gamma", "Chi2", "InverseGamma", "StudentT", "FisherSnedecor", "Dirichlet", "Beta"])
+def test_drawn_numbers_move_alike(name):
+    def made(m, lib):
+        d, given = built(m, lib, name, CASES[name], True)
+        lib.manual_seed(11)
+        x = d.rsample((50,))
+        (x * lib.linspace(-1.0, 2.0, x.numel()).reshape(x.shape)).sum().backward()
+        return [x, *(value.grad for value in given.values())]
+
+    for a, b in zip(made(D, S), made(TD, T)):
+        close(a.detach(), b.detach(), 2e-3)  # PyTorch's slopes have four digits

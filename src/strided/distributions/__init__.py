@@ -1,7 +1,7 @@
 """`torch.distributions`: distributions to sample from and to measure with. Samples are PyTorch's for the same seed; log-probabilities are differentiable.
 
-Arguments are tensors or numbers and broadcast; `validate_args=False` leaves the checks out. Gamma numbers (Gamma, Beta, Dirichlet, Chi2, StudentT) are drawn
-one by one and have no gradient to their concentration. Of the rest, refused.py says what to use.
+Arguments are tensors or numbers and broadcast; `validate_args=False` leaves the checks out. Gamma numbers (Gamma, Beta, Dirichlet, Chi2, StudentT) and counts are drawn
+one by one; how gamma numbers move with their concentration is ops/implicit.py's work. Of the rest, refused.py says what to use.
 """
 from .. import constraints
 from ..refused import missing
@@ -22,7 +22,8 @@ from .classes import (
     RelaxedBernoulli,
     RelaxedOneHotCategorical,
 )
-from .gammas import Chi2, Gamma, InverseGamma, Poisson, StudentT
+from .gammas import Chi2, FisherSnedecor, Gamma, InverseGamma, Poisson, StudentT
+from .joined import CatTransform, CorrCholeskyTransform, CumulativeDistributionTransform, StackTransform
 from .kl import kl_divergence, register_kl
 from .numbers import (
     Cauchy,
@@ -37,6 +38,7 @@ from .numbers import (
     Uniform,
     Weibull,
 )
+from .rarer import ContinuousBernoulli, GeneralizedPareto, Kumaraswamy, LogisticNormal, VonMises
 from .registry import ConstraintRegistry, biject_to, transform_to
 from .transformed import TransformedDistribution
 from .transforms import (
@@ -60,13 +62,18 @@ from .transforms import (
 from .vectors import Beta, Dirichlet, LKJCholesky, LowRankMultivariateNormal, MultivariateNormal
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform", "ConstraintRegistry", "Dirichlet", "Distribution",
-    "ExpTransform", "Exponential", "ExponentialFamily", "Gamma", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "IndependentTransform",
-    "InverseGamma", "LKJCholesky", "Laplace", "LogNormal", "LogitRelaxedBernoulli", "LowRankMultivariateNormal", "LowerCholeskyTransform", "MixtureSameFamily", "Multinomial",
-    "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform", "PowerTransform",
-    "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StickBreakingTransform",
-    "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull", "biject_to", "constraints", "distribution", "identity_transform", "kl",
+    "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform", "Categorical", "Cauchy", "Chi2", "ComposeTransform", "ConstraintRegistry",
+    "ContinuousBernoulli", "CorrCholeskyTransform", "CumulativeDistributionTransform", "Dirichlet", "Distribution", "ExpTransform", "Exponential",
+    "ExponentialFamily", "FisherSnedecor", "Gamma", "GeneralizedPareto", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "IndependentTransform",
+    "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal", "LogisticNormal", "LogitRelaxedBernoulli", "LowRankMultivariateNormal",
+    "LowerCholeskyTransform", "MixtureSameFamily", "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
+    "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical",
+    "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform",
+    "Transform", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "biject_to", "constraints", "distribution", "identity_transform", "kl",
     "kl_divergence", "register_kl", "transform_to", "transforms", "utils",
 ]  # fmt: skip
+
+for _kind in (CatTransform, CorrCholeskyTransform, CumulativeDistributionTransform, StackTransform):
+    setattr(transforms, _kind.__name__, _kind)  # as PyTorch's module of that name has them
 
 __getattr__ = missing("torch.distributions")

@@ -11,6 +11,7 @@ from ..layout import Size
 from ..ops.data import as_tensor
 from ..tensor import Tensor
 from .base import Distribution, ExponentialFamily
+from .gammas import Gamma
 from .transformed import TransformedDistribution
 from .transforms import ExpTransform, SigmoidTransform
 from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, one_of, probs_to_logits
@@ -113,6 +114,8 @@ class Geometric(_Binary):
 class Binomial(_Binary):
     """How many of `total_count` trials succeed."""
 
+    has_enumerate_support = True
+
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         one_of(probs, logits)
         self.total_count, given = broadcast_all(total_count, logits if probs is None else probs)
@@ -126,7 +129,9 @@ class Binomial(_Binary):
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))  # type: ignore[assignment]
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        raise NotImplementedError("Binomial.sample(): torch.binomial is not here\n  Draw Bernoulli samples and sum them, or draw with NumPy: numpy.random.default_rng(seed).binomial(n, p)")
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return ops.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -134,6 +139,22 @@ class Binomial(_Binary):
         ways = ops.lgamma(n + 1) - ops.lgamma(value + 1) - ops.lgamma(n - value + 1)
         above = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2  # max(logits, 0) with both halves of its gradient
         return value * logits + ways - (n * above + n * ops.log1p(ops.exp(-ops.abs(logits))))
+
+    def _one_count(self, what: str) -> int:
+        """The number of trials, if all have the same."""
+        most = int(self.total_count.max())
+        if most != int(self.total_count.min()):
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
+        return most
+
+    def entropy(self) -> Tensor:
+        self._one_count("entropy")
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(ops.exp(log_prob) * log_prob).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = ops.arange(1 + self._one_count("enumerate_support"), dtype=self.probs.dtype, device=self.probs.device).reshape(-1, *(1,) * len(self.batch_shape))
+        return values.expand(-1, *self.batch_shape) if expand else values
 
 
 class NegativeBinomial(_Binary):
@@ -154,7 +175,8 @@ class NegativeBinomial(_Binary):
     variance = property(lambda self: self.mean / ops.sigmoid(-self.logits))  # type: ignore[assignment]
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        raise NotImplementedError("NegativeBinomial.sample(): torch.poisson is not here\n  Draw with NumPy: numpy.random.default_rng(seed).negative_binomial(n, 1 - p)")
+        with no_grad():
+            return ops.poisson(Gamma(self.total_count, ops.exp(-self.logits), validate_args=False).sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -1,4 +1,4 @@
-"""Distributions made of gamma numbers: Gamma, Chi2, InverseGamma, StudentT; and Poisson. Gamma numbers are drawn one by one."""
+"""Distributions made of gamma numbers: Gamma, Chi2, InverseGamma, FisherSnedecor, StudentT; and Poisson. How the numbers are drawn is ops/rejection.py's work."""
 from __future__ import annotations
 
 import math
@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import constraints, ops
 from ..autograd import no_grad
-from ..dtypes import finfo, float64
+from ..dtypes import finfo
 from ..ops.data import as_tensor
 from ..special import gammainc
 from ..tensor import Tensor
@@ -14,38 +14,6 @@ from .base import Distribution, ExponentialFamily
 from .transformed import TransformedDistribution
 from .transforms import PowerTransform
 from .utils import broadcast_all, standard_normal
-
-
-def standard_gamma(concentration: Tensor) -> Tensor:
-    """Gamma numbers of rate 1 (Marsaglia and Tsang's rejection), one after the other as PyTorch draws them. Raises NotImplementedError where a gradient is asked for."""
-    if concentration._tracked:
-        raise NotImplementedError("rsample() of gamma numbers has no gradient with respect to the concentration here\n  Use sample(), or a Normal or LogNormal in its place.")
-    with no_grad():
-        drawn = [_one_gamma(a) for a in concentration.double().reshape(-1).tolist()]
-        made = ops.tensor(drawn, dtype=float64).reshape(concentration.shape).to(concentration.dtype)
-        return made.clamp(min=finfo(concentration.dtype).tiny)
-
-
-def _one_gamma(alpha: float) -> float:
-    def uniform() -> float:
-        return ops.rand((), dtype=float64).item()
-
-    scale = 1.0
-    if alpha < 1:
-        if alpha == 0:
-            return 0.0
-        scale = (1 - uniform()) ** (1 / alpha)
-        alpha += 1
-    d = alpha - 1 / 3
-    c = 1 / math.sqrt(9 * d)
-    while True:
-        y = -1.0
-        while y <= 0:
-            x = ops.randn((), dtype=float64).item()
-            y = 1 + c * x
-        v, u = y**3, 1 - uniform()
-        if u < 1 - 0.0331 * x**4 or math.log(u) < 0.5 * x * x + d * (1 - v + math.log(v)):
-            return scale * d * v
 
 
 class Gamma(ExponentialFamily):
@@ -65,12 +33,12 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return (standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)).clamp(min=finfo(self.rate.dtype).tiny)
+        return (ops._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)).clamp(min=finfo(self.rate.dtype).tiny)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            drawn = standard_gamma(self.concentration.detach().expand(shape)) / self.rate.expand(shape)
+            drawn = ops._standard_gamma(self.concentration.detach().expand(shape)) / self.rate.expand(shape)
             return drawn.clamp(min=finfo(self.rate.dtype).tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -175,6 +143,45 @@ class StudentT(Distribution):
         return self.scale.log() + more * (ops.digamma(more) - ops.digamma(half)) + 0.5 * self.df.log() + beta
 
 
+class FisherSnedecor(Distribution):
+    """The ratio of two chi-squared numbers' means, of `df1` and `df2` degrees of freedom."""
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None):
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
+        self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return ops.where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return ops.where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        a, b = self.df1, self.df2
+        return ops.where(b > 4, 2 * b.square() * (a + b - 2) / (a * (b - 2).square() * (b - 4)), math.nan)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        above, below = self._gamma1.rsample(sample_shape).view(shape), self._gamma2.rsample(sample_shape).view(shape)
+        return (above / below.clamp(min=finfo(below.dtype).tiny)).clamp(min=finfo(below.dtype).tiny)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        a, b = self.df1 * 0.5, self.df2 * 0.5
+        ratio = self.df1 / self.df2
+        constant = (a + b).lgamma() - a.lgamma() - b.lgamma()
+        return constant + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
+
+
 class Poisson(ExponentialFamily):
     """Counts of events of mean `rate`."""
 
@@ -190,7 +197,8 @@ class Poisson(ExponentialFamily):
     variance = property(lambda self: self.rate)  # type: ignore[assignment]
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        raise NotImplementedError("Poisson.sample(): torch.poisson is not here\n  Draw with NumPy: torch.from_numpy(numpy.random.default_rng(seed).poisson(rate.numpy()))")
+        with no_grad():
+            return ops.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

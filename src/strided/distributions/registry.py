@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import constraints
 from . import transforms as T
+from .joined import CatTransform, CorrCholeskyTransform, StackTransform
 
 
 class ConstraintRegistry:
@@ -63,3 +64,9 @@ biject_to.register(constraints.simplex, lambda c: T.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda c: T.SoftmaxTransform())
 transform_to.register(constraints.lower_cholesky, lambda c: T.LowerCholeskyTransform())
 transform_to.register(constraints.positive_definite, lambda c: T.PositiveDefiniteTransform())
+for _registry in (biject_to, transform_to):
+    _registry.register(constraints.corr_cholesky, lambda c: CorrCholeskyTransform())
+biject_to.register(constraints.cat, lambda c: CatTransform([biject_to(part) for part in c.cseq], c.dim, c.lengths))
+transform_to.register(constraints.cat, lambda c: CatTransform([transform_to(part) for part in c.cseq], c.dim, c.lengths))
+biject_to.register(constraints.stack, lambda c: StackTransform([biject_to(part) for part in c.cseq], c.dim))
+transform_to.register(constraints.stack, lambda c: StackTransform([transform_to(part) for part in c.cseq], c.dim))

@@ -6,11 +6,10 @@ from typing import Any
 
 from .. import constraints, linalg, ops
 from ..autograd import no_grad
-from ..dtypes import finfo, float64
+from ..dtypes import finfo
 from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from .base import Distribution, ExponentialFamily
-from .gammas import _one_gamma
 from .utils import broadcast_all, lazy_property, standard_normal
 
 
@@ -45,19 +44,7 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        if self.concentration._tracked:
-            raise NotImplementedError(
-                "rsample() of a Dirichlet or Beta distribution has no gradient with respect to the concentration here\n  Use sample(), or a softmax or sigmoid of normal numbers."
-            )
-        return self.sample(sample_shape)
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        with no_grad():
-            drawn = [_one_gamma(a) for a in self.concentration.detach().expand(shape).double().reshape(-1).tolist()]
-            gammas = ops.tensor(drawn, dtype=float64).reshape(shape)
-            info = finfo(self.concentration.dtype)
-            return (gammas / gammas.sum(-1, True)).to(self.concentration.dtype).clamp(min=info.tiny, max=1 - info.eps / 2)
+        return ops._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
