@@ -284,6 +284,35 @@ def test_a_bad_target_leaves_everything_as_it_was():
     assert not torch.equal(before["0.weight"], net[0].weight)
 
 
+def test_a_bad_target_behind_what_was_written_and_drawn():
+    """Running means are written and masks drawn before the loss is checked: the call is made again from what there was, and leaves what an eager call leaves."""
+
+    def setting():
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(12, 40), nn.BatchNorm1d(40), nn.Dropout(0.5), nn.Linear(40, 5))
+        return net, torch.optim.SGD(net.parameters(), lr=0.1)
+
+    (net, optimizer), (other, its) = setting(), setting()
+    run, eager = torch.compile(step_of(net, optimizer)), step_of(other, its)
+    for number, (x, y) in enumerate(batches(7)):
+        for call in (run, eager):
+            torch.manual_seed(number)
+            if number in (3, 5):
+                with pytest.raises(IndexError, match="Target 9 is out of bounds"):
+                    call(x, torch.full_like(y, 9))
+                drawn = torch.rand(1)
+            else:
+                call(x, y)
+                drawn = torch.rand(1)
+            if call is run:
+                first = drawn
+        assert torch.equal(first, drawn)
+        same(net, other)
+        for a, b in zip(net.buffers(), other.buffers()):
+            torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-7)
+    assert run.programs == 2 and run.last is not None
+
+
 def test_bad_ids_leave_everything_as_it_was():
     torch.manual_seed(0)
     table, head = nn.Embedding(9, 16), nn.Linear(16, 9)

@@ -1,7 +1,6 @@
 """A program's call as one generated function: what the recording has answered is neither asked nor looped over again.
 
-`forward` and `backward` serve the usual kind of program. One that draws random numbers, or whose checks come after it has written, goes the general way
-(function.py, gradients.py), and gets None here.
+`forward` and `backward` serve the usual kinds of program; what they give None for goes the general way (function.py, gradients.py).
 """
 from __future__ import annotations
 
@@ -12,8 +11,9 @@ from ..autograd.graph import accumulator, gradient_edge, next_sequence
 from ..kernels.native import new_storage, read_flag, replay
 from ..kernels.native_objects import new
 from ..ops import indexing
+from ..ops.generator import default_generator
 from ..tensor import Tensor
-from .results import Place, laid_out, rebuilt, share_memory, window
+from .results import Place, again_from, copied, laid_out, random_state, rebuilt, share_memory, window
 
 if TYPE_CHECKING:
     from .function import Entry
@@ -25,11 +25,11 @@ class _Text:
     """A function's text, and the objects that its names stand for."""
 
     def __init__(self, head: str):
-        self.lines = [head]
+        self.lines, self.indent = [head], "    "
         self.names: dict[str, Any] = {"new": new, "Tensor": Tensor, "new_storage": new_storage, "replay": replay}
 
     def do(self, line: str) -> None:
-        self.lines.append("    " + line)
+        self.lines.append(self.indent + line)
 
     def name(self, value) -> str:
         name = f"c{len(self.names)}"
@@ -42,6 +42,8 @@ class _Text:
         if 1 in program.used:
             self.names["error"] = indexing._error
             bases[1] = "error.address"
+        if 2 in program.used:
+            bases[2] = "generator.address"
         pack = self.name(program.format.pack)
         for number, stage in enumerate(program.stages):
             for base, nbytes in stage.makes:
@@ -78,7 +80,7 @@ class _Text:
 def forward(entry: Entry):
     """`call(again, leaves, numbers)`: a replayed call's result; None where the general way is needed. again: what makes the call once more."""
     program = entry.forward
-    if entry.random or entry.copies or any(not o.spec.numel for o in entry.fresh):
+    if any(not o.spec.numel for o in entry.fresh) or any(not entry.spans[place] for place in entry.early):
         return None
     from .gradients import CompiledFunctionBackward0
 
@@ -91,20 +93,47 @@ def forward(entry: Entry):
         text.do(f"e{k} = {names[place]}._grad")
     names += [f"e{k}" for k in range(len(entry.given))]
     storages = {name: f"m{k}" for k, name in enumerate(entry.result_blocks)}
-    otherwise = "return again[0](*again[1], **again[2])"  # the original call
+    otherwise = original = "return again[0](*again[1], **again[2])"
     if entry.written:  # what it writes may be what it reads under another name: asked anew where a tensor has moved
         text.do(f"places = ({''.join(f'{name}.ptr, ' for name in names)})")
         apart = text.name([()])
         text.do(f"if places != {apart}[0]:")
         text.do(f"    if {text.name(share_memory)}([{', '.join(names)}], {text.name(entry.spans)}):")
-        text.do(f"        {otherwise}")
+        text.do(f"        {original}")
         text.do(f"    {apart}[0] = places")
     for place, _ in entry.made:
         if entry.had[place]:  # it was dropped in the recorded call: its memory serves the next one
             text.do(f"{names[place]}._grad = None")
+    state, drawn = "None", entry.random and bool(entry.differentiable or entry.checked)  # drawn: a call that is made again has to draw the same numbers
+    if entry.random:
+        text.names["generator"] = default_generator
+        if drawn:
+            text.names["random_state"], state = random_state, "again[3]"
+            text.do("again = (*again[:3], random_state())")
+    if entry.checked and (entry.early or drawn):
+        copies = []
+        for place in entry.early:
+            x, nbytes = names[place], entry.spans[place]
+            text.do(f"s{place} = {text.name(copied)}({x}.ptr, {nbytes})")
+            copies.append(f"({x}.ptr, s{place}, {nbytes})")
+        otherwise = f"return {text.name(again_from)}(again, [{', '.join(copies)}], {state})"
     bases = dict(enumerate([f"{name}.ptr" for name in names], FIRST_TENSOR))
     kept = [f"k{k}" for k in range(len(entry.kept))]
-    text.run(program, bases, dict(enumerate([*storages.values(), *kept], FIRST_TENSOR + len(names))), otherwise, ", *numbers" if entry.updates else "")
+    numbered = dict(enumerate([*storages.values(), *kept], FIRST_TENSOR + len(names)))
+    numbers = ", *numbers" if entry.updates else ""
+    if entry.random:  # nobody else draws meanwhile
+        text.do("bad = True")
+        text.do("with generator.lock:")
+        text.do("    while True:")
+        text.indent = " " * 12
+        text.run(program, bases, numbered, "break", numbers)
+        text.do("bad = False")
+        text.do("break")
+        text.indent = " " * 4
+        text.do("if bad:")
+        text.do(f"    {otherwise}")
+    else:
+        text.run(program, bases, numbered, otherwise, numbers)
     for place, raised in entry.written:
         text.do(f"{names[place]}.mem.version += {raised}")
     for place, o in entry.made:

@@ -29,10 +29,10 @@ from .guards import SIMPLE, Snapshot, marks_of
 from .inplace import in_place
 from .kinds import Quick, call_key, quick_call
 from .lifetimes import cut, lifetimes, rounded
-from .order import first_write, moved_up
+from .order import first_writes, moved_up
 from .program import Memory, Program, Unknown, names, resolve
 from .recording import Recording, busy
-from .results import Built, Output, Place, add_blocks, copied, hooked, hooks_on, passing, put_back, random_state, rebuilt, run, set_random_state, share_memory, spent, tensors_of, window
+from .results import Built, Output, Place, add_blocks, again_from, copied, hooked, hooks_on, passing, random_state, rebuilt, run, share_memory, spent, tensors_of, window
 from .updates import ask
 from .versions import apart
 
@@ -384,12 +384,13 @@ class Entry:
         steps = self.steps if touched else beside(self.steps, self.recipes, lasting, self.steady, self.sizes, self.derivatives)
         steps, self.fused = fuse(steps, self.recipes, lasting, self.steady, self.sizes)
         steps, _ = in_place(moved_up(steps, self.recipes, (), lasting, self.sizes), self.recipes, lasting, self.sizes)
-        pause = None
-        if self.checked and self.written:  # checks are looked at before anything from outside is written; where that cannot be, it is copied first
-            pause = first_write(steps, self.recipes, {("tensor", place) for place, _ in self.written})
-            late = any(step.what == "flag" or ("fault",) in names(step) for step in steps[pause:])
-            pause = None if late else pause
-        self.copies = self.checked and pause is None
+        pause, self.early = None, []
+        if self.checked and self.written:  # checks are looked at before anything from outside is written; what is written before the last of them is copied first
+            first = first_writes(steps, self.recipes)
+            at = {place: first.get(("tensor", place), len(steps)) for place, _ in self.written}
+            behind = 1 + max((k for k, step in enumerate(steps) if step.what == "flag" or ("fault",) in names(step)), default=-1)
+            self.early = [place for place, number in at.items() if number < behind]
+            pause = max(behind, min(at.values()))
         life = lifetimes(steps)
         blocks = [(self.sizes[name], first, len(steps) if name in lasting else last) for name, (first, last) in life.items() if name in self.sizes]
         cuts, _ = cut(blocks, len(steps), [] if pause is None or not 0 < pause < len(steps) else [pause], held)
@@ -436,13 +437,10 @@ class Entry:
             external[place]._grad = None  # dropped in the recorded call, too: its memory serves the next one
         result_blocks = self.result_blocks
         addresses = [indexing._error.address, default_generator.address, *[t.ptr for t in external], *[0] * (len(result_blocks) + len(self.kept))]
-        contents = self.contents(external) if self.copies else ()
+        contents = self.contents(external, self.early)
         storages: dict = {}
         if not run(self.forward, addresses, numbers, storages, self.random):
-            put_back(external, contents)
-            if state is not None:
-                set_random_state(state)
-            return function(*args, **kwargs)  # meets the bad input again, and says what it is
+            return again_from((function, args, kwargs), contents, state)
         for place, raised in self.written:
             external[place].mem.version += raised
         first = FIRST_TENSOR + self.count
@@ -459,9 +457,10 @@ class Entry:
                 out._inference = True
         return self.hand_out(external, outs, (function, args, kwargs, state), results, kept)
 
-    def contents(self, external) -> list:
-        """Copies of what a run writes and has to put back where it meets bad input: (place, bytes, number of bytes)."""
-        return [(place, copied(t.ptr, nbytes := t.spec.layout.span * t.spec.itemsize), nbytes) for place, _ in self.written for t in (external[place],)]
+    @staticmethod
+    def contents(external, places) -> list:
+        """Copies of what has to be put back afterwards: (address, bytes, number of bytes)."""
+        return [(t.ptr, copied(t.ptr, nbytes := t.spec.layout.span * t.spec.itemsize), nbytes) for t in (external[place] for place in places)]
 
     def hand_out(self, external, outs, again, results=None, kept=None, first=None):
         """The call's result around its fresh tensors, hung on a node where gradients are wanted."""

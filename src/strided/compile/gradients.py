@@ -108,7 +108,7 @@ class CompiledFunctionBackward0(Node):
                     "  A compiled call is made again for gradients that were not asked for before, and a tensor that it uses was written since."
                 )
             now = random_state() if state is not None else None
-            contents, versions = entry.contents(self.external), [t.mem.version for t in self.external]
+            contents, versions = entry.contents(self.external, written), [t.mem.version for t in self.external]
             if state is not None:
                 set_random_state(state)
             try:
@@ -118,7 +118,7 @@ class CompiledFunctionBackward0(Node):
             finally:
                 if now is not None:
                     set_random_state(now)
-                put_back(self.external, contents)  # a running mean moves once a call
+                put_back(contents)  # a running mean moves once a call
                 for t, version in zip(self.external, versions):
                     t.mem.version = version
             outputs = [t for t, o in zip(found, entry.outputs) if o.fresh and o.tracked]

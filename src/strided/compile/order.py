@@ -87,6 +87,10 @@ def _most(steps, given, lasting, sizes) -> int:
     return max(accumulate(changes))
 
 
-def first_write(steps: list[Step], recipes, regions: set) -> int:
-    """Number of the first step that may write one of the regions."""
-    return next((number for number, step in enumerate(steps) if written_by(step, recipes, 4) & regions), len(steps))  # unknown kernels have no more results than this
+def first_writes(steps: list[Step], recipes) -> dict[tuple, int]:
+    """Number of the first step that may write each region."""
+    first: dict[tuple, int] = {}
+    for number, step in enumerate(steps):
+        for name in written_by(step, recipes, 4):  # unknown kernels have no more results than this
+            first.setdefault(name, number)
+    return first

@@ -103,9 +103,18 @@ def laid_out(t: Tensor, spec: Spec) -> Tensor:
     return fresh
 
 
-def put_back(external, contents) -> None:
-    for place, storage, nbytes in contents:
-        move_bytes(external[place].ptr, storage.data, nbytes)
+def put_back(contents) -> None:
+    """contents: (address, what was there, number of bytes)."""
+    for address, storage, nbytes in contents:
+        move_bytes(address, storage.data, nbytes)
+
+
+def again_from(again, contents, state):
+    """What the original call gives after a program met bad input: it starts from what there was, and says what is wrong. again: (function, args, kwargs, …)."""
+    put_back(contents)
+    if state is not None:
+        set_random_state(state)
+    return again[0](*again[1], **again[2])
 
 
 def random_state():
