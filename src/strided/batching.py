@@ -608,7 +608,7 @@ _RULES: dict[str, Callable[..., Any]] = {
     "einsum": _einsum,
     **dict.fromkeys("layer_norm rms_norm".split(), _last_first(0, 1)),
     **dict.fromkeys("tril triu inv det slogdet cholesky inverse matrix_exp".split(), _last_first(0, 2)),
-    **dict.fromkeys("embedding".split(), _last_first(0, 0)),
+    **dict.fromkeys("embedding pad_edges".split(), _last_first(0, 0)),
     **dict.fromkeys("mse_loss l1_loss".split(), _composed),
 }
 _RANDOM = frozenset("dropout feature_dropout rand_like randn_like randint_like bernoulli normal_ uniform_ bernoulli_ exponential_ multinomial alpha_dropout random_".split())

@@ -1,6 +1,7 @@
 """Padding: constants around a tensor, and the modes that repeat or mirror its own values."""
 from ... import ops
-from ...formats import contiguous_format, suggested
+from ...kernels.edges import MODES
+from ...ops import edges
 from .autocast import under_autocast
 
 
@@ -22,7 +23,7 @@ def pad(input, pad, mode="constant", value=None):
         return ops.constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if mode not in _INDEX:
+    if mode not in MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     dims = len(pad) // 2
     if not (1 <= dims <= 3 and input.dim() in (dims + 1, dims + 2)):
@@ -35,41 +36,27 @@ def pad(input, pad, mode="constant", value=None):
 
 
 def _by_edges(input, pad, mode, dims):
-    form = suggested(input.spec.layout) if mode != "circular" and (dims, input.dim()) in ((2, 4), (3, 5)) else contiguous_format
+    places = []
     for i in range(dims):
-        before, after = pad[2 * i], pad[2 * i + 1]
+        before, after, d = pad[2 * i], pad[2 * i + 1], input.dim() - 1 - i
         if mode == "circular" and min(before, after) < 0:  # what is cropped away is not wrapped around either
-            d = input.dim() - 1 - i
             start, end = max(-before, 0), input.size(d) - max(-after, 0)
             input, before, after = input.narrow(d, start, max(end - start, 0)), max(before, 0), max(after, 0)
-        if before or after:
-            input = _repeat_edges(input, input.dim() - 1 - i, before, after, mode)
-    return input.contiguous(memory_format=form)
+        _check_reach(input, d, before, after, mode)
+        places += before, after
+    return edges.pad_edges(input, tuple(places), mode)
 
 
 _in_float32 = under_autocast("float32")(_by_edges)
 
 
-def _repeat_edges(input, dim, before, after, mode):
+def _check_reach(input, dim, before, after, mode):
     size = input.size(dim)
     limit = {"reflect": size - 1, "circular": size}.get(mode)
-    if limit is not None and max(before, after) > limit:
+    if limit is not None and max(before, after) > limit and (before or after):
         if mode == "circular":
             raise RuntimeError("Padding value causes wrapping around more than once.")
         raise RuntimeError(
             "Argument #4: Padding size should be less than the corresponding input dimension, "
             f"but got: padding ({before}, {after}) at dimension {dim} of input {list(input.shape)}"
         )
-    index = [_INDEX[mode](i, size) for i in range(-before, size + after)]
-    return input.index_select(dim, ops.tensor(index, device=input.device))  # [.., before + size + after, ..]
-
-
-def _reflect(i, size):
-    return -i if i < 0 else 2 * (size - 1) - i if i >= size else i
-
-
-_INDEX = {
-    "reflect": _reflect,
-    "replicate": lambda i, size: min(max(i, 0), size - 1),
-    "circular": lambda i, size: i % size,
-}
