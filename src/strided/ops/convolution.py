@@ -1,7 +1,7 @@
 """Convolution: one kernel forward, and gradients that are convolutions and products again.
 
-Holds `convolution` (plain and transposed, up to three spatial dimensions), its gradient, and `windows`, the view that shows every window of a tensor.
-Checks of arguments and the functions users call are nn/functions/conv.py's; the kernel is kernels/conv.py.
+Holds `convolution` (plain and transposed, up to three spatial dimensions), its gradient, and the choice among the ways to compute them.
+Checks of arguments and the functions users call are nn/functions/conv.py's; the kernel is kernels/conv.py, products are convolution_products.py's and convolution_columns.py's.
 """
 from __future__ import annotations
 
@@ -9,32 +9,19 @@ import math
 
 from ..autograd import backward, record, tracking
 from ..dispatch import PlanCache, launch, launch_new
-from ..formats import contiguous_format, suggested
+from ..formats import channels_last, contiguous_format, suggested
 from ..kernels import conv as kernels
 from ..kernels.native import new_storage
 from ..layout import Layout
 from ..tensor import Spec, wrap
+from . import convolution_columns as unfolded
 from . import convolution_last as last
 from . import convolution_products as products
+from .convolution_columns import around, pad, windows
 from .folding import plain
 from .matmul import matmul
 from .onlooking import seen_as
 from .table import TABLE, operator
-
-
-def windows(x, kernel, stride, dilation):
-    """Every window over the last n dimensions, as a view (kernel, stride and dilation are tuples): [.., S₁.., Sₙ] → [.., O₁.., Oₙ, K₁.., Kₙ]."""
-    n = len(kernel)
-    first = x.dim() - n
-    if stride == kernel and all(d == 1 for d in dilation):  # windows that tile the input: a view whose gradient is a view again
-        for d, k in enumerate(kernel):
-            x = x.narrow(first + 2 * d, 0, x.size(first + 2 * d) // k * k).unflatten(first + 2 * d, (-1, k))  # [.., O_d, K_d, ..]
-        return x.permute(*range(first), *range(first, first + 2 * n, 2), *range(first + 1, first + 2 * n, 2))
-    for d in range(n):
-        x = x.unfold(first + d, (kernel[d] - 1) * dilation[d] + 1, stride[d])  # [.., O_d, .., reach]
-        if dilation[d] != 1:
-            x = x[..., :: dilation[d]]  # [.., O_d, .., K_d]
-    return x
 
 
 def spread(x, stride):
@@ -45,18 +32,9 @@ def spread(x, stride):
             continue
         size = x.size(d)
         x = x.unsqueeze(d + 1)  # [.., S, 1, ..]
-        x = _pad(x, [0, 0] * (x.dim() - d - 2) + [0, step - 1])  # [.., S, stride, ..]
+        x = pad(x, [0, 0] * (x.dim() - d - 2) + [0, step - 1])  # [.., S, stride, ..]
         x = x.flatten(d, d + 1).narrow(d, 0, (size - 1) * step + 1)
     return x
-
-
-def _pad(x, amounts):
-    """`amounts` as constant_pad_nd takes them: (before, after) of the last dimension first; negative ones cut off."""
-    return TABLE["constant_pad_nd"].call(x, amounts) if any(amounts) else x
-
-
-def _around(before, after):
-    return [p for pair in reversed(list(zip(before, after))) for p in pair]
 
 
 # ---- forward ----------------------------------------------------------------------------------------------------------------------
@@ -93,7 +71,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 def correlate(x, weight, bias, stride, padding, dilation, groups, form):
     """The plain convolution for tuples of steps, recorded. form: the memory format of the result."""
     if not _has_kernel(x, stride):
-        return _by_products(_pad(x, _around(padding, padding)), weight, bias, stride, dilation, groups)
+        return _by_products(pad(x, around(padding, padding)), weight, bias, stride, dilation, groups)
     wanted = tracking(x, weight, *(() if bias is None else (bias,)))
     places = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(x.shape[2:], padding, dilation, weight.shape[2:], stride)]
     out = _correlate(plain(x), plain(weight), None if bias is None else plain(bias).contiguous(), places, stride, padding, dilation, groups, form)
@@ -106,6 +84,12 @@ def _rows(x, weight, groups):
     """x as kernels read it best: for few features, rows whose elements lie apart (channels_last) are laid out first."""
     x = plain(x)
     return x.contiguous() if x.stride(-1) != 1 and weight.shape[0] // groups < 32 else x
+
+
+def _row_major(t):
+    """t laid out in rows; dimensions of one element have the steps that belong to them."""
+    t = t.contiguous()
+    return wrap(Spec.of(Layout.contiguous(t.shape), t.dtype, t.device), t.mem, t.ptr)
 
 
 def _has_kernel(x, stride) -> bool:
@@ -121,13 +105,15 @@ def _correlate(x, weight, bias, places, stride, before, dilation, groups, form):
         return plain(products.correlate(x, weight, bias, places, stride, form))
     if form is not contiguous_format:
         if last.takes(x.dtype.compute, weight.shape[0], x.shape[1], groups):
-            arguments = places, stride, before, dilation, groups
+            arguments = places, stride, before, dilation
+            if unfolded.takes("result", x.dtype, weight.shape, x.shape[0], places, groups, form):
+                return plain(unfolded.correlate(x, weight, bias, *arguments))
             if x.dtype.itemsize >= 4:
-                return last.correlate(x, weight, bias, *arguments)
-            return last.correlate(x.float(), weight.float(), None if bias is None else bias.float(), *arguments).to(x.dtype)
+                return last.correlate(x, weight, bias, *arguments, groups)
+            return last.correlate(x.float(), weight.float(), None if bias is None else bias.float(), *arguments, groups).to(x.dtype)
         return _correlate(x.contiguous(), weight, bias, places, stride, before, dilation, groups, contiguous_format).contiguous(memory_format=form)
-    if _better_turned(x, weight, places, stride, before, dilation, groups):
-        return last.correlate(x, weight, bias, places, stride, before, dilation, groups).contiguous()
+    if last.better(x.dtype, weight.shape, places, groups):
+        return _row_major(_correlate(last.laid_out(x), last.weights(weight), bias, places, stride, before, dilation, groups, channels_last))
     x, weight = _rows(x, weight, groups), weight.contiguous()
     key = x.spec, weight.spec, tuple(places), stride, tuple(before), dilation, groups, bias is None
     plan = _plans.get(key)
@@ -139,11 +125,6 @@ def _correlate(x, weight, bias, places, stride, before, dilation, groups, form):
     room = new_storage(scratch)
     mem = launch_new(descriptor, x.ptr, weight.ptr, 0 if bias is None else bias.ptr, room.data)
     return wrap(spec, mem, mem.data)
-
-
-def _better_turned(x, weight, places, stride, before, dilation, groups) -> bool:
-    """Whether a contiguous image is worth turning channels last and the result back."""
-    return False
 
 
 def _correlate_into(out, x, weight, stride, before, dilation, groups) -> None:
@@ -218,7 +199,7 @@ def _input_gradient(g, weight, sizes, stride, padding, dilation, groups, form):
         g = spread(g, stride)  # [N, F, (O−1)·stride + 1]
         before = [d * (k - 1) - p for k, d, p in zip(weight.shape[2:], dilation, padding)]
         after = [s + d * (k - 1) - size - b for s, d, k, size, b in zip(sizes, dilation, weight.shape[2:], g.shape[2:], before)]
-        return correlate(_pad(g, _around(before, after)), _turned(weight, groups), None, (1,) * n, (0,) * n, dilation, groups, form)
+        return correlate(pad(g, around(before, after)), _turned(weight, groups), None, (1,) * n, (0,) * n, dilation, groups, form)
     out = _plain_input_gradient(plain(g), plain(weight), tuple(sizes), stride, padding, dilation, groups, form)
     if tracking(g, weight):
         record(ConvolutionBackward0, (g, weight, None), out, (g, weight), stride=stride, padding=padding, dilation=dilation, groups=groups, transposed=True)
@@ -234,14 +215,17 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups, f
     kernel, unit = weight.shape[2:], (1,) * len(stride)
     if products.reach(sizes, weight, stride, padding, dilation, groups, g.shape[2:]):
         return plain(products.input_gradient(g, weight, sizes, stride, form))
+    if form is contiguous_format and last.better(g.dtype, weight.shape, g.shape[2:], groups):
+        return _row_major(_plain_input_gradient(last.laid_out(g), last.weights(weight), sizes, stride, padding, dilation, groups, channels_last))
+    if unfolded.takes("input", g.dtype, weight.shape, g.shape[0], g.shape[2:], groups, form):
+        return plain(unfolded.input_gradient(g, weight, sizes, stride, padding, dilation, form))
     if any(d != 1 and s != 1 for d, s in zip(dilation, stride)):
         g, stride = spread(g, stride), unit  # [N, F, (O−1)·stride + 1]
-    channels_last = form is not contiguous_format
-    if channels_last and not last.takes(g.dtype.compute, weight.shape[1] * groups, g.shape[1], groups):
+    if form is not contiguous_format and not last.takes(g.dtype.compute, weight.shape[1] * groups, g.shape[1], groups):
         return _plain_input_gradient(g.contiguous(), weight, sizes, stride, padding, dilation, groups, contiguous_format).contiguous(memory_format=form)
-    if channels_last and g.dtype.itemsize < 4:
+    if form is not contiguous_format and g.dtype.itemsize < 4:
         return _plain_input_gradient(g.float(), weight.float(), sizes, stride, padding, dilation, groups, form).to(g.dtype)
-    if channels_last:
+    if form is not contiguous_format:
         return last.input_gradient(g, weight, sizes, stride, padding, dilation, groups, form)
     turned = _turned(weight, groups).contiguous()
     if stride == unit:
@@ -267,13 +251,17 @@ def _weight_gradient(x, weight, g, stride, padding, dilation, groups, form):
         x, g = plain(x), plain(g)
         if products.takes(x, weight, stride, padding, dilation, groups, g.shape[2:]):
             return plain(products.weight_gradient(x, weight.spec, g, stride, form))
+        if unfolded.takes("weight", x.dtype, weight.shape, x.shape[0], g.shape[2:], groups, form):
+            return plain(unfolded.weight_gradient(x, weight.spec, g, stride, padding, dilation, form))
+        if form is contiguous_format and groups != 1 and g.shape[-1] <= 28 and last.better(x.dtype, weight.shape, g.shape[2:], groups):
+            return last.weight_gradient(x, weight.spec, g, stride, padding, dilation, groups)
         if form is not contiguous_format and last.takes(x.dtype.compute, weight.shape[0], x.shape[1], groups):
             if x.dtype.itemsize >= 4:
                 return last.weight_gradient(x, weight.spec, g, stride, padding, dilation, groups)
             return last.weight_gradient(x.float(), weight.spec, g.float(), stride, padding, dilation, groups).to(x.dtype)
         d_weight = _plain_weight_gradient(_rows(x, weight, groups), weight.spec, _rows(g, weight, groups), stride, padding, dilation, groups)
         return d_weight.contiguous(memory_format=suggested(weight.spec.layout))
-    x = _pad(x, _around(padding, padding))
+    x = pad(x, around(padding, padding))
     view = windows(x, kernel, stride, dilation)[(slice(None), slice(None), *map(slice, g.shape[2:]))]  # [N, C, O.., K..]
     view = view.permute(1, *range(2 + n, 2 + 2 * n), 0, *range(2, 2 + n))  # [C, K.., N, O..]
     columns = view.reshape(groups, x.size(1) // groups * math.prod(kernel), -1)  # [g, C/g·K, N·O]

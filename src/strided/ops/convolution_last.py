@@ -18,6 +18,7 @@ from .folding import plain
 from .table import TABLE
 
 _plans = PlanCache()
+MANY = 256  # features and channels of images that take little time to lay out beside their convolution
 FEW = 16  # features of a group below which vectors of features would be mostly idle
 
 
@@ -35,6 +36,15 @@ def takes(dtype, features: int, channels: int, groups: int) -> bool:
     return dtype.name in kernels.DTYPES and operand(dtype.name) == dtype.name and (groups == 1 or depthwise or features // groups >= FEW)
 
 
+def better(dtype, weight, places, groups: int) -> bool:
+    """Whether contiguous images are worth laying out with their channels innermost and the result back. weight: shape [F, C/g, K..]."""
+    if dtype.itemsize < 4 or len(places) > 2 or not takes(dtype, weight[0], weight[1] * groups, groups):
+        return False
+    if weight[1] == 1 and groups == weight[0]:  # rows so short that lanes of positions are idle, or windows that repay it
+        return len(places) == 2 and weight[3] <= kernels.TAPS and (places[1] <= 12 or weight[2] * weight[3] > 40)
+    return groups == 1 and min(weight[0], weight[1]) >= MANY
+
+
 def layout_of(shape) -> Layout:
     """The layout of [N, C, S..] with channels innermost, for any number of dimensions."""
     inner = Layout.contiguous((shape[0], *shape[2:], shape[1]))
@@ -48,6 +58,11 @@ def laid_out(x):
     if x.ndim == 3:
         return x.transpose(1, 2).contiguous().transpose(1, 2)
     return x.contiguous(memory_format=channels_last if x.ndim == 4 else channels_last_3d)
+
+
+def weights(weight):
+    """The weights of a convolution with images laid out: those of one channel are turned anyway."""
+    return laid_out(weight) if weight.shape[1] > 1 else weight
 
 
 def correlate(x, weight, bias, places, stride, before, dilation, groups: int, out=None, taps=None, columns=None):
