@@ -52,6 +52,16 @@ def counted(node: Node, results) -> tuple:
 
 # ---- leaves -------------------------------------------------------------------------------------
 
+
+class Waiting:
+    """Gradients of leaves that are made together (`wait` in engine.py): `function(items)` gives one for each of the nodes `targets`."""
+
+    __slots__ = ("function", "targets", "items", "most")
+
+    def __init__(self, function, targets: tuple, most: int):
+        self.function, self.targets, self.items, self.most = function, targets, [], most
+
+
 _ADDING = RLock()  # backward passes in several threads may meet at a leaf
 
 
@@ -68,6 +78,8 @@ if hasattr(os, "register_at_fork"):
 def accumulate(node: AccumulateGrad, grads: list) -> None:
     """Adds to the leaf's .grad: in place where grad mode is off; a first gradient nobody else holds is taken as it is."""
     leaf = node.reference()
+    if leaf._hooks or leaf._post_hooks:
+        settle()
     if leaf._hooks:
         grads[0] = leaf_hooks(leaf, grads[0])
     if not leaf._tracked:  # requires_grad was switched off since
@@ -162,6 +174,14 @@ def untouched(held: list) -> bool:
 # ---- hooks --------------------------------------------------------------------------------------
 
 
+def settle() -> None:
+    """Makes the gradients that wait for others (`wait` in engine.py), ahead of code of the user's: it may write into what they are made of."""
+    run = STATE.run
+    if run is not None and run.waiting:
+        for waiting in list(run.waiting.values()):
+            run.settle(waiting)
+
+
 def leaf_hooks(leaf: Tensor, grad):
     if grad is not None and leaf._hooks:
         for hook in list(leaf._hooks.values()):
@@ -185,6 +205,7 @@ def _hooked(hook, grad):
 
 def before(node: Node, grads: list) -> list:
     """Hooks on the node's outputs (in the order in which they were registered), retained gradients, then the node's own prehooks."""
+    settle()
     hooks = node.hooks
     for number, table in hooks.tensors.items():
         for hook in list(table.values()):
@@ -202,6 +223,7 @@ def before(node: Node, grads: list) -> list:
 
 
 def after(node: Node, results: tuple, grads: list) -> tuple:
+    settle()
     for hook in list(node.hooks.post.values()):
         changed = hook(results, tuple(grads))
         if changed is not None:

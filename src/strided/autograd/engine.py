@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
 
 from strided.autograd import anomaly
-from strided.autograd.delivery import accumulate, after, alone, before, conform, counted, deliver, leaf_hooks, untouched
+from strided.autograd.delivery import Waiting, accumulate, after, alone, before, conform, counted, deliver, leaf_hooks, untouched
 from strided.autograd.graph import AccumulateGrad, Node, gradient_edge, requires_grad
 from strided.autograd.modes import STATE
 from strided.autograd.saved import RELEASED
@@ -142,7 +142,7 @@ _ALL_OF_ONE, _NONE_OF_ONE = (True,), (False,)
 class _Run:
     """One pass over a graph: the gradients on their way, and which nodes matter."""
 
-    __slots__ = ("retain_graph", "buffers", "roots", "uses", "needed", "captures", "terminal", "wanted", "__weakref__")
+    __slots__ = ("retain_graph", "buffers", "roots", "uses", "needed", "captures", "terminal", "wanted", "waiting", "__weakref__")
 
     def __init__(self, roots, retain_graph: bool):
         self.retain_graph = retain_graph
@@ -153,6 +153,7 @@ class _Run:
         self.captures: dict[Node, dict[int, object]] | None = None  # node -> {output number: its total gradient}
         self.terminal: set[Node] | None = None  # captured nodes that need not run themselves
         self.wanted = None
+        self.waiting: dict[Node, Waiting] = {}  # node of a leaf -> what will give it a gradient
 
     def restrict(self, wanted: list, accumulate: bool) -> None:
         """Follow only paths from the roots to the wanted edges."""
@@ -230,8 +231,28 @@ class _Run:
         slots[number] = held[0]
         return held[0] if unseen else None
 
+    def wait(self, function, targets: tuple, most: int) -> Waiting | None:
+        """Where gradients of these leaves (None among them is nobody) may be made together, as several come to each in this pass and nobody looks at single ones: what to add them to.
+
+        `function(items)` gives a gradient for each of `targets`, when one of them wants its own, when `most` items have come, and before code of the user's runs.
+        """
+        uses = self.uses
+        if uses is None or STATE.grad_enabled or LOOKS or anomaly.enabled or any([node is not None and (uses.get(node, 0) < 2 or node in self.waiting) for node in targets]):
+            return None
+        waiting = Waiting(function, targets, most)
+        self.waiting.update({node: waiting for node in targets if node is not None})
+        return waiting
+
+    def settle(self, waiting: Waiting) -> None:
+        """Makes the gradients that wait."""
+        items, waiting.items = waiting.items, []
+        if items:
+            for node, grad in zip(waiting.targets, waiting.function(items)):
+                if node is not None:
+                    self.put(node, 0, grad)
+
     def loop(self, roots) -> None:
-        uses, needed, buffers, captures, retain_graph = self.count(), self.needed, self.buffers, self.captures, self.retain_graph
+        uses, needed, buffers, captures, retain_graph, waiting = self.count(), self.needed, self.buffers, self.captures, self.retain_graph, self.waiting
         heap: list[tuple[int, Node]] = []  # ready nodes, the one made last first
         ready = None  # one more of them: while it is the only one, as in a chain, the heap is not needed
         for node, number, grad in roots:
@@ -250,6 +271,8 @@ class _Run:
             else:
                 node = ready
             ready = None
+            if waiting and node in waiting:
+                self.settle(waiting.pop(node))
             grads = buffers.pop(node)
             if node.hooks is not None:
                 grads = before(node, grads)
@@ -313,10 +336,10 @@ class _Run:
                 else:
                     if grad is not None and grad.spec is not specs:
                         grad = conform(grad, specs, node, edge)
-                    if target in buffers:
-                        self.put(target, 0, grad)
-                    else:
+                    if target not in buffers:
                         buffers[target] = [grad]
+                    elif grad is not None:
+                        self.put(target, 0, grad)
                 left = uses[target] = uses[target] - 1
                 if not left:
                     if ready is None:

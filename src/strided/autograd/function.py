@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from strided.autograd import anomaly, graph
+from strided.autograd.delivery import settle
 from strided.autograd.graph import Node, gradient_edge, move_retained, rebase_view, tracking
 from strided.autograd.modes import STATE, no_grad
 from strided.autograd.saved import save
@@ -85,6 +86,7 @@ class BackwardCFunction(Node):
         return self.saved
 
     def apply(self, *grads):
+        settle()
         function = self.function
         if self.ctx._materialize:
             grads = [_zeros(self.specs[number]) if grad is None else grad for number, grad in enumerate(grads)]

@@ -34,6 +34,7 @@ from .matmul import (
     mm,
     mv,
 )
+from .reused import gathered
 from .table import operator
 
 # ---- addmm and its family -------------------------------------------------------------------------------------------------
@@ -285,20 +286,21 @@ def _complex_linear(plan: Plan, input: Tensor, weight: Tensor, bias: Tensor | No
 
 
 def _linear_gradients(node, g):
-    """Gradients of input [*, in] and weight [out, in] from g [rows, out]."""
+    """Gradients of bias [out], where there is one, input [*, in] and weight [out, in] from g [rows, out]."""
+    needs = node.needs
     x, w = node.saved
     if not (STATE.grad_enabled or HOOKS.active or w.dtype.is_complex):
         into_x, into_w = _LINEAR_BACK.get((g.spec, x.spec, w.spec)) or _linear_back_plans(g.spec, x.spec, w.spec)
         if into_x is not None:
-            return (
-                run_plan(into_x.desc, into_x.spec, g.ptr, w.ptr) if node.needs[-2] else None,
-                run_plan(into_w.desc, into_w.spec, g.ptr, x.ptr) if node.needs[-1] else None,
-            )
+            of_x = run_plan(into_x.desc, into_x.spec, g.ptr, w.ptr) if needs[-2] else None
+            if needs[-1] and (run := STATE.run) is not None and gathered(run, node, g, x):
+                return (None,) * (len(needs) - 2) + (of_x, None)
+            of_w = run_plan(into_w.desc, into_w.spec, g.ptr, x.ptr) if needs[-1] else None
+            return (of_x, of_w) if len(needs) == 2 else (sum_to(g, node.shape) if needs[0] else None, of_x, of_w)
     matrix = w if w.ndim == 2 else w.unsqueeze(0)
-    return (
-        matmul(g, _conj(matrix)).reshape(x.shape) if node.needs[-2] else None,
-        mm(g.t(), _conj(_rows(x))).reshape(w.shape) if node.needs[-1] else None,
-    )
+    of_x = matmul(g, _conj(matrix)).reshape(x.shape) if needs[-2] else None
+    of_w = mm(g.t(), _conj(_rows(x))).reshape(w.shape) if needs[-1] else None
+    return (of_x, of_w) if len(needs) == 2 else (sum_to(g, node.shape) if needs[0] else None, of_x, of_w)
 
 
 _LINEAR_BACK = PlanCache()
@@ -322,7 +324,7 @@ def LinearMmBackward(node, g):
 
 @backward("Addmm", saved_names=("mat1", "mat2"))
 def LinearAddmmBackward(node, g):
-    return (sum_to(g, node.shape) if node.needs[0] else None, *_linear_gradients(node, g))
+    return _linear_gradients(node, g)
 
 
 def _linear_flops(args, kwargs, result) -> int:

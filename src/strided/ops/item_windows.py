@@ -27,7 +27,7 @@ def _window_gradient(node, g):
     begun = begun_gradient(node, spec.shape, g)
     if begun is None:
         return (_placed(g, spec, key),)
-    TABLE["add_"].call(_same_window(begun, key), g)
+    TABLE["add_"].call(wrap(window, begun.mem, begun.ptr + moved) if begun.spec is spec else _same_window(begun, key), g)
     return (None,)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 from .. import dtypes, errors
 from ..autograd import backward, record, tracking
 from ..autograd.graph import record_view
+from ..autograd.modes import STATE
 from ..block_tensor import NotOfBlocks
-from ..dispatch import PlanCache, launch, meta_storage
+from ..dispatch import HOOKS, PlanCache, launch, meta_storage
 from ..formats import contiguous_format, suggested
 from ..kernels import expr as E
-from ..kernels.index import build_copy
+from ..kernels.index import GRAIN, build_copy
 from ..kernels.joining import build_join
 from ..kernels.map import build_map
 from ..kernels.native import new_storage
+from ..kernels.native_objects import make_tensor
 from ..kernels.recipes import KEEP
 from ..layout import Layout, collapse, wrap_dim
 from ..tensor import Spec, Tensor, wrap
@@ -69,12 +71,14 @@ def _plan(tensors, specs, pieces):
 
 
 def _row_by_row(specs, dtype, windows):
-    """One kernel for all pieces, where each is the same number of rows, contiguous in themselves, of a result that has all of them side by side; else None."""
+    """One kernel for all pieces, where each is the same number of rows, contiguous in themselves, of a result that has all of them side by side, or short and one after the other; else None."""
     found = []
     for own, (window, offset) in zip(specs, windows):
         if own.dtype is not dtype or own.shape != window.shape or not own.numel:
             return None
         sizes, (to, source) = collapse(own.shape, window.strides, own.strides)
+        if len(sizes) == 1 and own.numel < GRAIN:  # one after the other: pieces of a single row
+            sizes, to, source = (1, *sizes), (0, *to), (0, *source)
         if len(sizes) != 2 or to[1] != 1 or source[1] != 1:
             return None
         found.append((sizes[0], to[0], (offset, sizes[1], source[0])))
@@ -164,8 +168,26 @@ def _format(specs):
     return formats.pop() if len(formats) == 1 else contiguous_format
 
 
+def _cut_plan(spec, specs, dim):
+    """(spec, bytes from the start) of each piece of a gradient; (None,) where there are pieces that are no windows of it."""
+    plan, at = [], 0
+    for own in specs:
+        if _skipped(own) or own.dtype is not spec.dtype:
+            plan = [None]
+            break
+        layout, moved = spec.layout.narrow(dim, at, own.shape[dim])
+        plan.append((spec.with_layout(layout), moved * spec.itemsize))
+        at += own.shape[dim]
+    return remember(spec, ("cut", specs, dim), plan)
+
+
 @backward("Cat")
 def CatBackward0(node, g):
+    if not (STATE.grad_enabled or HOOKS.active):
+        plan = g.spec.cache.get(("cut", node.specs_of_inputs, node.dim)) or _cut_plan(g.spec, node.specs_of_inputs, node.dim)
+        if plan[0] is not None:
+            mem, start = g.mem, g.ptr
+            return tuple([make_tensor(spec, mem, start + moved) if need else None for (spec, moved), need in zip(plan, node.needs)])
     at, grads = 0, []
     for spec, need in zip(node.specs_of_inputs, node.needs):
         length = 0 if _skipped(spec) else spec.shape[node.dim]
