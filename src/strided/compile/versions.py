@@ -4,6 +4,7 @@ Where the new contents take the old ones' place again is for inplace.py to say, 
 """
 from __future__ import annotations
 
+from ..kernels.recipes import Recipe
 from .fuse import decode
 from .program import Step, fresh, names
 
@@ -21,6 +22,8 @@ def apart(steps: list[Step], recipes, sizes: dict[tuple, int], others=()) -> lis
             continue
         start = 0
         for place, number in enumerate(numbers[1:], 1):
+            if not _first(steps[number], recipes, name):
+                continue
             kernel = decode(steps[number], recipes)
             if kernel is None or not _whole(kernel, name, sizes[name]):
                 continue
@@ -31,6 +34,13 @@ def apart(steps: list[Step], recipes, sizes: dict[tuple, int], others=()) -> lis
             steps[number] = _renamed(steps[number], name, new, len(kernel.outs))
             start = place
     return steps
+
+
+def _first(step: Step, recipes, name: tuple) -> bool:
+    """Whether the block may be among a kernel's results."""
+    recipe = recipes.get(step.what) if type(step.what) is bytes else None
+    count = len(recipe.outs) if type(recipe) is Recipe else recipe is not None
+    return any(type(slot) is tuple and slot[0] == name for slot in step.slots[:count])
 
 
 def _whole(kernel, name, nbytes: int) -> bool:
