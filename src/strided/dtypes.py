@@ -67,7 +67,12 @@ class DType:
     def limits(self) -> tuple[float, float, float, float] | None:
         """(largest, eps, smallest normal, decimal resolution) of a float."""
         e = self.encoding
-        return None if e is None else (e.largest, e.eps, e.smallest_normal, e.resolution)
+        if e is None:
+            return None
+        found = _LIMITS.get(self)
+        if found is None:
+            found = _LIMITS[self] = e.largest, e.eps, e.smallest_normal, e.resolution
+        return found
 
     @property
     def scalar_name(self) -> str:
@@ -81,6 +86,7 @@ DType.__name__ = DType.__qualname__ = "dtype"
 dtype = DType  # its public name: pickles and documentation find the class under it
 
 _ALL: dict[str, DType] = {}
+_LIMITS: dict[DType, tuple[float, float, float, float]] = {}
 # The native runtime's number for a format it can read element by element (kernels/runtime_ir.py).
 CODES = {
     name: code

@@ -297,7 +297,7 @@ def _windows(input, key, layouts, node, dim):
 
 def _filled(grads, specs):
     """The gradients of several windows, zeros where none arrived."""
-    return [TABLE["zeros"].call(s.shape, dtype=s.dtype, device=s.device) if g is None else g for g, s in zip(grads, specs)]
+    return [TABLE["zeros"].call(*(s.shape or ((),)), dtype=s.dtype, device=s.device) if g is None else g for g, s in zip(grads, specs)]
 
 
 def _cut(input, dim, sizes, node):

@@ -76,15 +76,15 @@ def _renorm_rows(weight, indices, max_norm, norm_type):
 def EmbeddingBackward0(node, g):
     (indices,) = node.saved
     spec = node.spec
-    flat = TABLE["reshape"].call(indices, (-1,))
-    rows = TABLE["reshape"].call(g, (flat.numel(), spec.shape[1]))  # [n, D]
+    flat = TABLE["reshape"].call(indices, -1)
+    rows = TABLE["reshape"].call(g, indices.spec.numel, spec.shape[1])  # [n, D]
     if node.by_frequency:
         counts = bincount(flat, minlength=spec.shape[0])
         rows = rows / TABLE["unsqueeze"].call(TABLE["index_select"].call(counts, 0, flat), 1)
     if node.padding_idx is not None:
         rows = TABLE["masked_fill"].call(rows, TABLE["unsqueeze"].call(TABLE["eq"].call(flat, node.padding_idx), 1), 0)
     begun = begun_gradient(node, spec.shape, g)  # of a table that is read several times
-    total = TABLE["zeros"].call(spec.shape, dtype=g.dtype, device=g.device) if begun is None else begun
+    total = TABLE["zeros"].call(*spec.shape, dtype=g.dtype, device=g.device) if begun is None else begun
     TABLE["index_add_"].call(total, 0, flat, rows)
     return total if begun is None else None, None
 

@@ -33,7 +33,7 @@ def _place_back(g, shape, function, where):
     from ..autograd import no_grad, record, tracking
     from .table import assign
 
-    out = TABLE["zeros"].call(shape, dtype=g.dtype, device=g.device)
+    out = TABLE["zeros"].call(*shape, dtype=g.dtype, device=g.device)
     with no_grad():
         assign(function(out, *where), g)
     if tracking(g):
