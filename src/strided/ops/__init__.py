@@ -6,6 +6,7 @@ from ..refused import missing as _missing
 from . import (
     activation,
     attention,
+    bags,
     choices,
     complexlike,
     composite,

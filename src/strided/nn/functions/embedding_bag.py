@@ -3,6 +3,7 @@ import warnings
 
 from ... import ops
 from ...ops import embedding, lookup
+from ...ops.bags import bag_of_each, bag_sums, takes
 from ...ops.lookup import check_sparse
 from . import counts
 from .entry import entry
@@ -49,24 +50,22 @@ def embedding_bag(
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")
-        bags, bag = input.size(0), ops.arange(input.size(0), device=input.device).repeat_interleave(input.size(1))
+        starts = None
     elif input.dim() == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if include_last_offset and offsets.numel() and not offsets.is_meta:  # what lies behind the last offset is in no bag
             count = int(offsets[-1])
             input, per_sample_weights = input[:count], None if per_sample_weights is None else per_sample_weights[:count]
-        bags, bag = _bags(input, offsets, include_last_offset)
+        starts = offsets[:-1] if include_last_offset else offsets
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if mode != "max" and max_norm is None and not scale_grad_by_freq and takes(weight, input, per_sample_weights):
+        padding = -1 if padding_idx is None else padding_idx % weight.size(0)
+        return bag_sums(weight, input, starts, mode == "mean", per_sample_weights, padding)
+    bags, bag = input.size(0) if starts is None else starts.numel(), bag_of_each(input, starts)
     options = (max_norm, norm_type, scale_grad_by_freq)
     return _reduce(input.reshape(-1), bag, bags, weight, mode, per_sample_weights, padding_idx, options)
-
-
-def _bags(indices, offsets, include_last_offset):
-    """(how many bags, the bag of each index)."""
-    starts = offsets[:-1] if include_last_offset else offsets
-    return starts.numel(), ops.searchsorted(starts, ops.arange(indices.numel(), device=indices.device), right=True) - 1
 
 
 def bookkeeping(indices, weight, offsets, mode, include_last_offset, padding_idx):
@@ -74,7 +73,8 @@ def bookkeeping(indices, weight, offsets, mode, include_last_offset, padding_idx
 
     A plain sum needs none of it: no bags and zeros then. The rows [B, D] are of mode "max", the sizes once more otherwise.
     """
-    bags, bag = _bags(indices, offsets, include_last_offset)
+    starts = offsets[:-1] if include_last_offset else offsets
+    bags, bag = starts.numel(), bag_of_each(indices, starts)
     sizes = ops.zeros(offsets.numel(), dtype=indices.dtype, device=indices.device)
     if mode == "sum":
         return bag.to(indices.dtype) if padding_idx is not None else sizes[:0], sizes, sizes.clone()
