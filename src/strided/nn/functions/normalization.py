@@ -126,15 +126,20 @@ def _by_running(input, running_mean, running_var, weight, bias, eps):
     """(x − mean)·scale + bias, with one number a channel of each."""
     if input.dtype.itemsize < 4 or input.is_meta or running_mean.dtype is not input.dtype or tracking(running_mean, running_var):
         return _by_running_parts(input, running_mean, running_var, weight, bias, eps)
+    x, ones = plain(input).contiguous(memory_format=suggested(input.spec.layout)), (-1, *(1,) * (input.dim() - 2))
+    if input.numel() <= FEW and not tracking(input, weight, bias):
+        channels = [t if t is None else plain(t) if input.dim() == 2 else plain(t).reshape(ones) for t in (running_mean, running_var, weight, bias)]
+        return _at_once(x, channels[0], channels[1], float(eps), 1.0 if weight is None else channels[2], 0.0 if bias is None else channels[3])
     rstd = _reciprocal(plain(running_var), float(eps))  # [C]
     scale = rstd if weight is None else rstd * plain(weight)
-    x, ones = plain(input).contiguous(memory_format=suggested(input.spec.layout)), (-1, *(1,) * (input.dim() - 2))
     out = _scaled(x, plain(running_mean).reshape(ones), scale.reshape(ones), 0.0 if bias is None else plain(bias).reshape(ones))
     if tracking(input, weight, bias):
         record(BatchNormByRunningBackward0, (input, weight, bias), out, (input, weight, plain(running_mean).clone(), rstd))
     return out
 
 
+FEW = 1 << 13  # elements up to which a reciprocal for each costs less than a kernel for the channels'
+_at_once = pointwise("_by_running", lambda x, mean, var, eps, weight, bias: (x - mean) * (E.rsqrt(var + eps) * weight) + bias, public=False, method=False, inplace=False, node=None)
 _reciprocal = pointwise("_reciprocal_deviation", lambda var, eps: E.rsqrt(var + eps), public=False, method=False, inplace=False, node=None)
 _scaled = pointwise("_scaled_channels", lambda x, mean, scale, shift: (x - mean) * scale + shift, public=False, method=False, inplace=False, node=None)
 
@@ -261,22 +266,35 @@ def _moments(x):
 
 _group_norm_fold = ChannelFold("group_norm", _normalized, "x c c n", "x g g", "group")
 _channel_moments = ChannelFold("group_norm", _moments, "x", "p p", "place")
-_channel_sums = ChannelFold("group_norm_backward", lambda g, x, mean, rstd: (E.rsum(g * ((x - mean) * rstd)), E.rsum(g)), "x x g g", "p p", "place")
+_channel_sums = ChannelFold("group_norm_backward", lambda g, x, mean, rstd: (E.rsum(g * ((x - mean) * rstd)), E.rsum(g)), "x x p p", "p p", "place")
+
+
+def _put_together(means, variances, weight, eps):
+    """From the moments of a group's channels: what each channel is multiplied by, and for each the mean; mean and reciprocal deviation of the group."""
+    mean = E.rsum(means) / E.extent()
+    rstd = E.rsqrt(E.rsum(variances + (means - mean) * (means - mean)) / E.extent() + eps)
+    return rstd * weight, mean, mean, rstd
+
+
+def _factors(along, total, weight, mean, rstd, count):
+    """For each channel of a group of `count` elements what `_group_back` takes, from sums of the gradient, alone and times the normalised input."""
+    return rstd * weight, -(E.rsum(along * weight) / count) * rstd * rstd, -(E.rsum(total * weight) / count) * rstd
+
+
+_group_scales = ChannelFold("group_norm", _put_together, "x x c n", "x x g g", "group")
+_group_factors = ChannelFold("group_norm_backward", _factors, "x x c g g n", "x x x", "group")
 _group_back = pointwise("_group_norm_gradient", lambda g, x, a, mean, b, d: g * a + (x - mean) * b + d, public=False, method=False, inplace=False, node=None)
 
 
 def _by_channels(input, groups, weight, bias, eps):
     """(group_norm, mean [N, G], 1 / sqrt(var + eps) [N, G]) from the moments of each channel of each sample."""
+    x, kind, ones = plain(input), input.dtype, (1,) * (input.dim() - 2)
+    moments = _channel_moments((x,), (kind, kind), groups)  # [N, C]
+    scale, means, mean, rstd = _group_scales((*moments, 1.0 if weight is None else plain(weight), eps), (kind,) * 4, groups)
     with no_grad():
-        x, batch = plain(input), input.size(0)
-        means, variances = (t.reshape(batch, groups, -1) for t in _channel_moments((x,), (x.dtype, x.dtype), groups))  # [N, G, C/G]
-        mean = means.mean(-1, keepdim=True)  # [N, G, 1]
-        rstd = ((variances + (means - mean) ** 2).mean(-1, keepdim=True) + eps).rsqrt()
-        each = (batch, -1, *(1,) * (x.dim() - 2))
-        channels = lambda t: t.expand(means.shape).reshape(each)  # [N, C, 1..]
-        scale = channels(rstd) if weight is None else channels(rstd) * plain(weight).reshape(each[1:])
-        out = _scaled(x.contiguous(memory_format=suggested(x.spec.layout)), channels(mean), scale, 0.0 if bias is None else plain(bias).reshape(each[1:]))
-    return out, mean.squeeze(-1), rstd.squeeze(-1)
+        x = x.contiguous(memory_format=suggested(x.spec.layout))
+        out = _scaled(x, means.view(*means.shape, *ones), scale.view(*scale.shape, *ones), 0.0 if bias is None else plain(bias).reshape(-1, *ones))
+    return out, mean, rstd
 
 
 @backward("NativeGroupNorm", saved_names=("input", "weight", "result1", "result2"))
@@ -286,24 +304,18 @@ def NativeGroupNormBackward0(node, g):
     if tracking(g, x, weight):
         return _composed_group_gradients(node, g, x, weight)
     g, x = _like(g, x), plain(x)
-    batch, groups = x.size(0), node.groups
+    groups, kind, ones = node.groups, x.dtype, (1,) * (x.dim() - 2)
     with no_grad():
-        along, total = (t.reshape(batch, groups, -1) for t in _channel_sums((g, x, mean, rstd), (x.dtype, x.dtype), groups))  # [N, G, C/G]
-        gw, gb = (t.sum(0).reshape(-1) if wanted else None for t, wanted in zip((along, total), node.needs[1:]))
+        each = lambda t: t.unsqueeze(-1).expand(*t.shape, x.size(1) // groups).reshape(x.shape[:2]).contiguous()  # [N, G] → [N, C]
+        means = each(mean)
+        along, total = _channel_sums((g, x, means, each(rstd)), (kind, kind), groups)  # [N, C]
+        gw, gb = (t.sum(0) if wanted else None for t, wanted in zip((along, total), node.needs[1:]))
         if not node.needs[0]:
             return None, gw, gb
-        if weight is not None:
-            scale = plain(weight).reshape(groups, -1)
-            along, total = along * scale, total * scale
-        else:
-            scale = 1.0
-        count = x.numel() // (batch * groups)
-        mean, rstd = mean.unsqueeze(-1), rstd.unsqueeze(-1)  # [N, G, 1]
-        factor = -(along.sum(-1, keepdim=True) / count) * rstd * rstd
-        shift = -(total.sum(-1, keepdim=True) / count) * rstd
-        each = (batch, -1, *(1,) * (x.dim() - 2))
-        channels = lambda t: t.expand(along.shape).reshape(each)  # [N, C, 1..]
-        gx = _group_back(g, x, channels(rstd * scale), channels(mean), channels(factor), channels(shift))
+        count = float(x.numel() // (x.size(0) * groups))
+        factors = _group_factors((along, total, 1.0 if weight is None else plain(weight), mean, rstd, count), (kind,) * 3, groups)
+        scale, factor, shift, means = (t.view(*t.shape, *ones) for t in (*factors, means))
+        gx = _group_back(g, x, scale, means, factor, shift)
     return gx, gw, gb
 
 
