@@ -245,6 +245,41 @@ def test_copies_are_part_of_their_neighbours(function, kernels, dtype):
             torch.testing.assert_close(x.grad, y.grad, rtol=2e-2 if dtype is torch.bfloat16 else 1e-5, atol=1e-2 if dtype is torch.bfloat16 else 1e-5)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("joined", ["split", "chunks turned", "one heads' dimension", "apart"])
+def test_gradients_of_heads_are_written_beside_each_other(joined, threads, B=2, T=24, H=4, D=16):
+    """The attention's gradients go straight into the linear layer's, and no copies are left; what was never beside each other stays as it is."""
+    torch.set_num_threads(threads)
+    C = H * D
+
+    def attention(x, w):
+        qkv = F.linear(x, w)  # [B, T, 3C]
+        if joined == "split":
+            q, k, v = (t.view(B, T, H, D).transpose(1, 2) for t in qkv.split(C, dim=2))
+        elif joined == "chunks turned":
+            v, q, k = (t.reshape(B, T, H, D).transpose(1, 2) for t in qkv.chunk(3, dim=-1))
+        elif joined == "one heads' dimension":
+            q, k, v = qkv.view(B, T, 3, H, D).permute(2, 0, 3, 1, 4)
+        else:
+            q, k, v = (F.linear(x, w[n * C : (n + 1) * C]).view(B, T, H, D).transpose(1, 2) for n in range(3))
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B, T, C)
+
+    torch.manual_seed(0)
+    ours = torch.randn(B, T, C, requires_grad=True), torch.randn(3 * C, C, requires_grad=True)
+    eager = tuple(t.detach().clone().requires_grad_() for t in ours)
+    run, g = torch.compile(attention), torch.randn(B, T, C)
+    for _ in range(3):
+        for f, given in ((run, ours), (attention, eager)):
+            for t in given:
+                t.grad = None
+            f(*given).backward(g)
+        for a, b in zip(ours, eager):
+            assert torch.equal(a.grad, b.grad)
+    (kind,) = run.report()["kinds"]
+    if joined in ("split", "chunks turned"):
+        assert kind["backward"]["kernels"] <= 3  # the attention's gradients, and two products
+
+
 def test_copies_of_what_is_no_number():
     mask, index = torch.tensor([[True, False] * 8] * 4), torch.arange(64).view(4, 16)
     for function in (lambda: torch.cat((mask[:, 8:], ~mask[:, :8]), 1), lambda: torch.cat((index[:, 8:] * 3, index[:, :8]), 1) + 1, lambda: index.view(torch.float64).clone().view(torch.int64) + 1):

@@ -17,6 +17,7 @@ from ..kernels.recipes import Copied, Recipe
 from ..layout import Layout
 from ..ops.elementwise import _substitute_params as substitute_params
 from .order import written_by
+from .placed import placed
 from .program import Step, names
 
 OPERANDS = 12  # so many a fused kernel may have in memory: more would spill registers and gain nothing
@@ -98,7 +99,7 @@ def decode(step: Step, recipes: dict[bytes, Recipe | Copied]) -> Kernel | None:
     recipe = recipes.get(step.what) if type(step.what) is bytes else None
     if type(recipe) is Copied:
         return _decode_copy(step, recipe)
-    if recipe is None or any(kind[0].is_complex for kind in (*recipe.outs, *recipe.ins) if type(kind[0]) is not str):
+    if type(recipe) is not Recipe or any(kind[0].is_complex for kind in (*recipe.outs, *recipe.ins) if type(kind[0]) is not str):
         return None
     slots = list(step.slots)
     outs = tuple(Operand(slots.pop(0), dtype, layout) for dtype, layout in recipe.outs)
@@ -157,7 +158,7 @@ def fuse(steps: list[Step], recipes: dict[bytes, Recipe | Copied], lasting: set,
     recipes: of the steps' descriptors, where there is one. lasting: regions whose contents are needed afterwards. steady(region): whether it is written by the operator that made it only, if at all.
     sizes: of the blocks that were made meanwhile, in bytes.
     """
-    steps = _without_moves(steps, recipes, lasting, sizes)
+    steps = placed(_without_moves(steps, recipes, lasting, sizes), recipes, lasting, sizes)
     work: list[Any] = [decode(step, recipes) or decode_product(step) or step for step in steps]
     users: dict[tuple, list[int]] = {}
     for number, step in enumerate(steps):

@@ -4,7 +4,7 @@ Where the new contents take the old ones' place again is for inplace.py to say, 
 """
 from __future__ import annotations
 
-from ..kernels.recipes import Recipe
+from ..kernels.recipes import Copied, Recipe
 from .fuse import decode
 from .program import Step, fresh, names
 
@@ -39,7 +39,7 @@ def apart(steps: list[Step], recipes, sizes: dict[tuple, int], others=()) -> lis
 def _first(step: Step, recipes, name: tuple) -> bool:
     """Whether the block may be among a kernel's results."""
     recipe = recipes.get(step.what) if type(step.what) is bytes else None
-    count = len(recipe.outs) if type(recipe) is Recipe else recipe is not None
+    count = len(recipe.outs) if type(recipe) is Recipe else type(recipe) is Copied
     return any(type(slot) is tuple and slot[0] == name for slot in step.slots[:count])
 
 

@@ -16,6 +16,7 @@ from .gemm_pack import Kind
 from .gemm_text import TYPES
 from .matmul import GIL_GRAIN, THREAD_GRAIN, _round_up, tile_for
 from .precision import operand
+from .recipes import note_laid
 
 DTYPES = ("float32", "bfloat16", "float16")
 MASKS = (*DTYPES, "bool")
@@ -131,7 +132,8 @@ def build_attention_grad(results, query, key, value, grad, out, mask=None, *, ca
     words = [length, keys, width, values, q_rows, k_rows, int(causal), int(q_lies), int(g_lies), splits, items, *_edges(layouts, mask), *offsets, at_sums, sums, *batch_words, *bounds]
     desc = native.pack_desc(address, 11 + (mask is not None), parts, work > GIL_GRAIN, 0, words)
     if splits == 1:
-        return desc, None, at_sums
+        made = lambda layouts: build_attention_grad([(results[0][0], layout) for layout in layouts], query, key, value, grad, out, mask, causal=causal)[0]
+        return note_laid(desc, results[0][0].itemsize, [layout for _, layout in results], made), None, at_sums
     address = jit.compile_kernel(("sums of attention gradients", repr(kind), result), lambda: sums_module(kind, result, jit.host().attributes))
     return desc, native.pack_desc(address, 3, min(threads, length), work > GIL_GRAIN, 0, words), at_sums + items * sums
 

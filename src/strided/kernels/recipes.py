@@ -4,11 +4,12 @@ A recipe is good for its descriptor wherever that runs: sizes, strides and the c
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..layout import Layout
 
-RECIPES: dict[bytes, Recipe | Copied] = {}
+RECIPES: dict[bytes, Recipe | Copied | Laid] = {}
 KEEP = [False]
 LISTENERS: dict[int, Any] = {}  # thread → who is told there of optimisers' updates and of the numbers that their rules are given (compile/updates.py)
 UNREPEATABLE: list[str] = []  # what was done meanwhile that a replay would leave out
@@ -30,6 +31,21 @@ class Copied(NamedTuple):
     itemsize: int
     target: Layout
     source: Layout
+
+
+class Laid(NamedTuple):
+    """The recipe of a kernel whose results, its first operands, may lie at any strides: their layouts, and the descriptor for others (None: there is none)."""
+
+    itemsize: int
+    layouts: tuple[Layout, ...]
+    make: Callable[[tuple[Layout, ...]], bytes | None]
+
+
+def note_laid(descriptor: bytes, itemsize: int, layouts, make) -> bytes:
+    """Remembers such a kernel if anybody wants it. Returns the descriptor."""
+    if KEEP[0]:
+        RECIPES[descriptor] = Laid(itemsize, tuple(layouts), make)
+    return descriptor
 
 
 def note_copy(descriptor: bytes, itemsize: int, shape, target, source) -> bytes:
