@@ -259,3 +259,33 @@ def test_a_result_of_three_dimensions_may_be_written_before_the_gradient():
     out.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)])
+def test_gradients_of_a_split_layer_lie_side_by_side(order):
+    torch.manual_seed(0)
+    x = torch.randn(2, 20, 3 * 16, requires_grad=True)
+    weights = torch.randn(2, 2, 20, 8)
+
+    def attended(q, k, v):
+        heads = [t.view(2, 20, 2, 8).transpose(1, 2) for t in (q, k, v)]
+        return (torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True) * weights).sum()
+
+    parts = (x * 1.0).split(16, dim=2)
+    attended(*[parts[n] for n in order]).backward()
+    apart = [x.detach()[:, :, 16 * n : 16 * n + 16].clone().requires_grad_() for n in order]
+    attended(*apart).backward()
+    for n, leaf in zip(order, apart):
+        assert torch.equal(x.grad[:, :, 16 * n : 16 * n + 16], leaf.grad)
+    assert x.grad.is_contiguous()
+
+
+def test_hooks_may_keep_and_change_gradients_that_lie_side_by_side():
+    x = torch.ones(1, 16, 3 * 8, requires_grad=True)
+    y = x * 1.0
+    parts = y.split(8, dim=2)
+    kept = []
+    parts[0].register_hook(lambda g: kept.append(g) or torch.full_like(g, 2.0))
+    q, k, v = (t.view(1, 16, 1, 8).transpose(1, 2) for t in parts)
+    torch.nn.functional.scaled_dot_product_attention(q, k, v).sum().backward()
+    assert (x.grad[:, :, :8] == 2).all() and torch.allclose(x.grad[:, :, 16:], torch.ones(1, 16, 8)) and torch.equal(kept[0], torch.zeros(1, 16, 8))

@@ -14,7 +14,7 @@ from ..kernels import attention as fused
 from ..kernels.attention_text import kept
 from ..kernels.native import new_storage
 from ..layout import Layout, broadcast_shapes, result_strides
-from ..tensor import Spec, empty, wrap
+from ..tensor import Spec, empty, empty_of, wrap
 from .dropping import drop
 from .elementwise import sum_to
 from .matmul import _tensors, matmul
@@ -221,9 +221,12 @@ def ScaledDotProductFlashAttentionForCpuBackward0(node, g):
     if statistics is not None and not tracking(query, key, value, g):  # a gradient of this gradient needs the steps
         if out is None:
             out, _ = _fused(query, key, value, mask, node.is_causal, node.scale, False)
-        identity = (query.spec, key.spec, value.spec, g.spec, out.spec, None if mask is None else mask.spec, node.is_causal)
+        apart = _apart(query, key, value)
+        identity = (query.spec, key.spec, value.spec, g.spec, out.spec, None if mask is None else mask.spec, node.is_causal, apart)
         plan = _GRADIENT_PLANS.get(identity) or _GRADIENT_PLANS.put(identity, _gradient_plan(*identity))
         gradients = _fused_gradients(plan, (query, key, value, g, out), mask, statistics, node.scale)
+        if plan[-1]:
+            return tuple(gradients)
     else:
         gradients = _gradients(node, *_wide(query, key, value, g), mask)
     gradients = [d if d is None else sum_to(d, t.shape) for d, t in zip(gradients, (query, key, value))]
@@ -247,8 +250,16 @@ def _gradients(node, query, key, value, g, mask):
     return d_query, d_key, d_value
 
 
-def _gradient_plan(query, key, value, g, out, mask, is_causal):
-    """(descriptor, that of the sums of parts or None, scratch bytes, the three gradients' specs)."""
+def _apart(query, key, value) -> int:
+    """How many bytes query, key and value are apart where they are windows side by side, as the split result of one layer is; else 0."""
+    if query.mem is not value.mem or query.mem is not key.mem or query.spec is not key.spec or query.spec is not value.spec:
+        return 0
+    apart = key.ptr - query.ptr
+    return apart if apart > 0 and value.ptr - key.ptr == apart else 0
+
+
+def _gradient_plan(query, key, value, g, out, mask, is_causal, apart):
+    """(descriptor, that of the sums of parts or None, scratch bytes, the three gradients' specs, bytes that they are apart or 0, whether they are final)."""
     batch = _batch_shape(query, key, value, mask)
     rows, keys = query.shape[-2], key.shape[-2]
     operands = [(s.dtype, s.layout.expand((*batch, *s.shape[-2:]))) for s in (query, key, value, g, out)]
@@ -256,16 +267,25 @@ def _gradient_plan(query, key, value, g, out, mask, is_causal):
     # What is summed over broadcast dimensions afterwards must not be rounded to 16 bits before.
     whole = all(tuple(s.shape[:-2]) == batch for s in (query, key, value))
     dtype = query.dtype if whole else query.dtype.compute
-    specs = [Spec.of(_like(s, (*batch, *s.shape[-2:])), dtype, query.device) for s in (query, key, value)]
-    return *fused.build_attention_grad([(dtype, s.layout) for s in specs], *operands, masked, causal=is_causal), specs
+    step = apart // query.itemsize
+    if not (whole and apart == step * query.itemsize and Layout.of((3, *query.shape), (step, *query.strides)).is_dense):
+        apart = 0
+    specs = [s if apart else Spec.of(_like(s, (*batch, *s.shape[-2:])), dtype, query.device) for s in (query, key, value)]
+    return *fused.build_attention_grad([(dtype, s.layout) for s in specs], *operands, masked, causal=is_causal), specs, apart, whole
 
 
 def _fused_gradients(plan, operands, mask, statistics, scale):
-    desc, sums, scratch, specs = plan
-    results = [wrap(spec, mem, mem.data) for spec, mem in ((spec, new_storage(spec.nbytes)) for spec in specs)]
+    desc, sums, scratch, specs, apart, _ = plan
+    if apart:  # windows of one memory, as the operands are: put together, they are there already
+        memory = new_storage(3 * specs[0].numel * specs[0].itemsize)
+        results = [wrap(spec, memory, memory.data + n * apart) for n, spec in enumerate(specs)]
+    else:
+        results = [empty_of(spec) for spec in specs]
     room = new_storage(scratch)
-    masked = () if mask is None else (mask.ptr,)
-    launch(desc, *(r.ptr for r in results), *(x.ptr for x in operands), *masked, statistics.ptr, room.data, scale)
+    slots = [t.ptr for t in (*results, *operands)]
+    if mask is not None:
+        slots.append(mask.ptr)
+    launch(desc, *slots, statistics.ptr, room.data, scale)
     if sums is not None:
         launch(sums, results[0].ptr, room.data, scale)
     return results

@@ -311,7 +311,24 @@ def _cut(input, dim, sizes, node):
 
 
 def _joined_back(node, *grads):
-    return (cat(_filled(grads, node.specs), node.dim),)
+    whole = _side_by_side(grads, node.dim)
+    return (cat(_filled(grads, node.specs), node.dim) if whole is None else whole,)
+
+
+def _side_by_side(grads, dim):
+    """What gradients make together that lie side by side in one memory as they would in the result; else None. Nothing of it is recorded."""
+    first = grads[0]
+    if first is None or first.spec.is_contiguous or STATE.grad_enabled or HOOKS.active:
+        return None
+    spec, memory, place = first.spec, first.mem, first.ptr
+    for g in grads:
+        if g is None or g.mem is not memory or g.ptr != place or g.spec.strides != spec.strides or g.spec.dtype is not spec.dtype:
+            return None
+        place += g.spec.shape[dim] * spec.strides[dim] * spec.itemsize
+    shape = list(spec.shape)
+    shape[dim] = sum([g.spec.shape[dim] for g in grads])
+    layout = Layout.contiguous(tuple(shape))
+    return wrap(spec.with_layout(layout), memory, first.ptr) if layout.strides == spec.strides else None
 
 
 SplitBackward0 = backward("Split")(_joined_back)
