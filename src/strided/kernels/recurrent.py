@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from . import expr as E
 from . import jit, native
-from .gemm_pack import Kind
+from .gemm_pack import Kind, Tile
 from .gemm_text import SIZES, TYPES
 from .matmul import GIL_GRAIN, THREAD_GRAIN, _round_up, tile_for
 from .recurrent_ir import BACKWARD, FORWARD, Place, layer_module
@@ -85,6 +85,17 @@ def _traced(mode: str, backward: bool):
     return traced if isinstance(traced, tuple) else (traced,)
 
 
+def _tile(tile: Tile, rows: int) -> Tile:
+    """The tile without its tallest heights, where the rows of a part then fill theirs better."""
+
+    def slots(heights):
+        whole, rest = divmod(rows, heights[0])
+        return whole * heights[0] + (min(h for h in heights if h >= rest) if rest else 0)
+
+    choices = [tile.heights[i:] for i in range(len(tile.heights)) if tile.heights[i] >= 6]  # few sums at a time would wait for each other
+    return tile._replace(heights=min(choices, key=slots))
+
+
 def build_layer(mode: str, backward: bool, dtype, steps: int, rows: int, hidden: int, reverse: bool, keep: bool = True) -> tuple[bytes, int]:
     """Descriptor of a layer of [steps, rows, hidden], and its bytes of scratch. Slots: FORWARD or BACKWARD of recurrent_ir.py, 0 for what a cell has not.
 
@@ -94,16 +105,18 @@ def build_layer(mode: str, backward: bool, dtype, steps: int, rows: int, hidden:
     """
     cell = CELLS[mode]
     name = dtype.name
-    kind = Kind(name, name, name, name, "", tile_for(TYPES[name][1]))
-    t, size = kind.tile, SIZES[kind.acc]
+    width = cell.gates * hidden
+    work = steps * rows * width * hidden
+    parts = max(1, min(native.parts_for(work, THREAD_GRAIN), rows))
+    most = -(-rows // parts)
+    t = _tile(tile_for(TYPES[name][1]), most)
+    kind = Kind(name, name, name, name, "", t)
+    size = SIZES[kind.acc]
     ins, outs = (cell.backward_ins, cell.backward_outs) if backward else (cell.forward_ins, cell.forward_outs)
     exprs = _traced(mode, backward)
     key = ("recurrent layer", mode, backward, repr(kind), repr([e.key for e in exprs]))
     address = jit.compile_kernel(key, lambda: layer_module(kind, backward, exprs, ins, outs, jit.host().attributes))
-    width = cell.gates * hidden
-    work = steps * rows * width * hidden
-    parts = max(1, min(native.parts_for(work, THREAD_GRAIN), rows))
-    most, top = -(-rows // parts), t.heights[0]
+    top = t.heights[0]
     k, columns = (width, _round_up(hidden, t.nr)) if backward else (hidden, _round_up(width, t.nr))
     offsets = [0]
     for count in ((most + top) * k + t.nr, columns * k + t.nr, (most + top) * columns, top * t.nr, most * hidden):
