@@ -4,6 +4,7 @@ import math
 from ... import errors, ops
 from ...autograd import backward, record, tracking
 from ...autograd.modes import no_grad
+from ...dispatch import PlanCache
 from ...formats import contiguous_format, suggested
 from ...kernels import expr as E
 from ...ops.eager import pointwise
@@ -117,9 +118,15 @@ def batch_norm(
         return over_batch(input, running_mean, running_var, weight, bias, momentum, float(eps))[0]
     if running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-    _check_channels(input.size(1), running_mean, running_var, weight, bias)
-    _check_batch(input, weight, bias, running_mean, running_var)
+    kinds = tuple([t if t is None else t.spec for t in (input, running_mean, running_var, weight, bias)])
+    if kinds not in _sound:
+        _check_channels(input.size(1), running_mean, running_var, weight, bias)
+        _check_batch(input, weight, bias, running_mean, running_var)
+        _sound.put(kinds, True)
     return _by_running(input, running_mean, running_var, weight, bias, eps)
+
+
+_sound = PlanCache()  # kinds of operands that passed the checks
 
 
 def _by_running(input, running_mean, running_var, weight, bias, eps):
@@ -138,7 +145,7 @@ def _by_running(input, running_mean, running_var, weight, bias, eps):
     return out
 
 
-FEW = 1 << 13  # elements up to which a reciprocal for each costs less than a kernel for the channels'
+FEW = 1 << 13  # elements up to which a reciprocal for each costs less than a kernel for the channels
 _at_once = pointwise("_by_running", lambda x, mean, var, eps, weight, bias: (x - mean) * (E.rsqrt(var + eps) * weight) + bias, public=False, method=False, inplace=False, node=None)
 _reciprocal = pointwise("_reciprocal_deviation", lambda var, eps: E.rsqrt(var + eps), public=False, method=False, inplace=False, node=None)
 _scaled = pointwise("_scaled_channels", lambda x, mean, scale, shift: (x - mean) * scale + shift, public=False, method=False, inplace=False, node=None)
