@@ -108,6 +108,19 @@ def correlate(x, weight, bias, places, stride, before, dilation, groups: int, ou
     return wrap(spec, mem, mem.data)
 
 
+def adds(x, kernel, stride) -> bool:
+    """Whether `window_sums` takes windows of x."""
+    last = x.ndim == 4 and suggested(x.spec.layout) is not contiguous_format
+    return last and x.dtype.name in kernels.DTYPES and operand(x.dtype.name) == x.dtype.name and kernels.in_rows(kernel[-1], kernel, stride, (1, 1))
+
+
+def window_sums(x, kernel, stride, padding, weight: float, places):
+    """`weight` times the sums of windows of x [N, C, S..], whose channels lie innermost."""
+    channels = x.shape[1]
+    same = TABLE["new_full"].call(x, (channels, 1, *kernel), weight)
+    return correlate(x, same, None, places, stride, padding, (1, 1), channels)
+
+
 def _columns(weight):
     """[C, 1, K..] → [K, C]."""
     return plain(weight).flatten(1).t().contiguous()

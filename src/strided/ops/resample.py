@@ -13,8 +13,10 @@ from ..formats import contiguous_format, suggested
 from ..kernels import bands as kernels
 from ..layout import Layout
 from ..tensor import Spec, Tensor, wrap
+from . import convolution_last as last
 from .folding import plain
 from .onlooking import seen_as
+from .table import TABLE
 
 _plans = PlanCache()
 
@@ -25,6 +27,8 @@ class Bands:
     def __init__(self, size: int, first: list[int], weights: list[list[float]]):
         self.size, self.first, self.weights = size, first, weights
         self.out = len(first)
+        times = self.out // max(size, 1)
+        self.times = times if times > 1 and first == [o // times for o in range(size * times)] and all(row == [1.0] for row in weights) else 0  # that every element stands
 
     @cached_property
     def transposed(self) -> Bands:
@@ -48,12 +52,17 @@ def takes(x: Tensor) -> bool:
     return x.dtype.name in kernels.DTYPES and x.numel() > 0 and not x.is_meta
 
 
-def resample(x: Tensor, bands: dict[int, Bands], node: str = "Resample", keeps: bool | str = True) -> Tensor:
+def resample(x: Tensor, bands: dict[int, Bands], node: str = "Resample", keeps: bool | str = True, alike=None) -> Tensor:
     """x [N, C, S..] multiplied along each dimension of `bands` by its matrix, in their order. Recorded; `node` names the gradient's function.
 
     The result has the memory format that x suggests; the gradient has its result's gradient's if it `keeps` it, that of x for "input", else it is contiguous.
+    alike: (windows' sizes, strides, padding, the weight of all their elements) where all bands are windows that are alike.
     """
-    out = _products(plain(x), bands)
+    given = plain(x)
+    if alike is not None and last.adds(given, *alike[:2]):
+        out = last.window_sums(given, *alike, [bands[d].out if d in bands else x.shape[d] for d in range(2, x.ndim)])
+    else:
+        out = _products(given, bands)
     if tracking(x):
         form = None if keeps is True else suggested(x.spec.layout) if keeps else contiguous_format
         record(NODES[node], (x,), out, bands=bands, form=form)
@@ -63,9 +72,27 @@ def resample(x: Tensor, bands: dict[int, Bands], node: str = "Resample", keeps: 
 def _products(x: Tensor, bands: dict[int, Bands]) -> Tensor:
     form = suggested(x.spec.layout)
     x = x.contiguous(memory_format=form)
+    if bands and all(band.times for band in bands.values()):
+        return _repeated(x, {dim: band.times for dim, band in bands.items()}, form)
     for dim, band in bands.items():
         x = _product(x, dim, band, form)
     return x
+
+
+def _repeated(x: Tensor, times: dict[int, int], form) -> Tensor:
+    """x with every element so many times in a row along each dimension."""
+    shape = [size * times.get(d, 1) for d, size in enumerate(x.shape)]
+    order = list(range(x.ndim)) if form is contiguous_format else [0, *range(2, x.ndim), 1]  # as they lie in memory
+    lines = x.permute(*order)
+    if order[-1] in times:  # neighbours are interleaved
+        count = times[order[-1]]
+        lines = TABLE["stack"].call([lines] * count, -1).flatten(-2)
+    for at in reversed(range(x.ndim - 1)):
+        if order[at] in times:
+            lines = lines.unsqueeze(at + 1)
+            lines = lines.expand(*lines.shape[: at + 1], times[order[at]], *lines.shape[at + 2 :])
+    lines = lines.contiguous()
+    return wrap(Spec.of(form.layout(shape), x.dtype, x.device), lines.mem, lines.ptr)
 
 
 def _product(x: Tensor, dim: int, bands: Bands, form) -> Tensor:

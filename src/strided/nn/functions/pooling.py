@@ -144,15 +144,17 @@ def _avg_pool(n, input, kernel_size, stride, padding, ceil_mode, count_include_p
     kernel, stride, padding, dilation, outs = _sizes(input, n, kernel_size, stride, padding, 1, ceil_mode, name)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    total = _sums(input, n, kernel, stride, padding, dilation, outs)  # [.., O..]
-    if divisor_override is not None:
-        return _divided(total, divisor_override)
     counts = [
         [_covered(i * s - p, k, size, p if count_include_pad else 0) for i in range(o)]
         for size, k, s, p, o in zip(input.shape[-n:], kernel, stride, padding, outs)
     ]
-    if all(count == k for row, k in zip(counts, kernel) for count in row):
-        return _divided(total, math.prod(kernel))
+    equal = divisor_override is None and all(count == k for row, k in zip(counts, kernel) for count in row)
+    exact = equal and all(k & (k - 1) == 0 for k in kernel)  # dividing by powers of two may come before the sum
+    total = _sums(input, n, kernel, stride, padding, dilation, outs, exact)  # [.., O..]
+    if divisor_override is not None:
+        return _divided(total, divisor_override)
+    if equal:
+        return total if exact and resample.takes(input) else _divided(total, math.prod(kernel))
     if not total.is_floating_point():  # integers are divided once
         area = ops.ones((1,) * n, dtype=total.dtype, device=total.device)
         for d, row in enumerate(counts):
@@ -164,32 +166,34 @@ def _avg_pool(n, input, kernel_size, stride, padding, ceil_mode, count_include_p
     return total
 
 
-def _sums(input, n, kernel, stride, padding, dilation, outs):
-    """The sum of each window: [.., S..] → [.., O..]."""
+def _sums(input, n, kernel, stride, padding, dilation, outs, mean=False):
+    """The sum of each window, or where `resample` takes it its mean: [.., S..] → [.., O..]."""
     if resample.takes(input):
         bands = {}
         for d in range(n):  # whole rows are added up first, while there are many of them
             size, arguments = input.size(d - n), (kernel[d], stride[d], padding[d], outs[d])
             if arguments != (1, 1, 0, size):
-                bands[d + 2] = _ones(size, tuple((max(i * stride[d] - padding[d], 0), min(i * stride[d] - padding[d] + kernel[d], size)) for i in range(outs[d])))
-        return _resampled(input.contiguous() if n == 3 else input, n, bands, f"AvgPool{n}D")
+                ranges = tuple((max(i * stride[d] - padding[d], 0), min(i * stride[d] - padding[d] + kernel[d], size)) for i in range(outs[d]))
+                bands[d + 2] = _ones(size, ranges, 1.0 / kernel[d] if mean else 1.0)
+        alike = kernel, stride, padding, 1.0 / math.prod(kernel) if mean else 1.0
+        return _resampled(input.contiguous() if n == 3 else input, n, bands, f"AvgPool{n}D", alike)
     x = _padded(input, n, kernel, stride, padding, dilation, outs, 0)
     view = windows(x, kernel, stride, dilation)[(..., *(slice(o) for o in outs), *(slice(None),) * n)]  # [.., O.., K..]
     return view.sum(tuple(range(-n, 0)))
 
 
 @lru_cache(maxsize=256)
-def _ones(size, ranges):
-    """The bands that add up each range (start, end)."""
-    return resample.Bands(size, [start for start, _ in ranges], [[1.0] * (end - start) for start, end in ranges])
+def _ones(size, ranges, weight=1.0):
+    """The bands that add up each range (start, end), times a weight."""
+    return resample.Bands(size, [start for start, _ in ranges], [[weight] * (end - start) for start, end in ranges])
 
 
-def _resampled(input, n, bands, node):
+def _resampled(input, n, bands, node, alike=None):
     """`resample` of [C, S..] or [N, C, S..]."""
     if not bands:
         return input
     x = input if input.dim() == n + 2 else input.unsqueeze(0)
-    x = resample.resample(x, bands, node, "input")
+    x = resample.resample(x, bands, node, "input", alike)
     return x if input.dim() == n + 2 else x.squeeze(0)
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from ... import dtypes, ops
 from ...autograd import backward, enable_grad, engine, no_grad, record, tracking
 from ...dispatch import launch
-from ...formats import suggested
+from ...formats import contiguous_format, suggested
 from ...kernels import sampler
 from ...ops import resample, sampling
 from ...ops.onlooking import seen_as
@@ -368,6 +368,10 @@ def pixel_shuffle(input, upscale_factor):
         )
     *lead, channels, height, width = input.shape
     x = input.reshape(*lead, channels // (r * r), r, r, height, width)
+    form = suggested(input.spec.layout)
+    if form is not contiguous_format and input.dim() == 4:  # laid out once, as the result lies
+        x = x.permute(0, 4, 2, 5, 3, 1).reshape(*lead, height * r, width * r, -1)  # [N, H·r, W·r, C]
+        return x.permute(0, 3, 1, 2).contiguous(memory_format=form)
     x = x.movedim((-4, -3), (-3, -1))  # [.., C, H, r, W, r]
     return x.reshape(*lead, channels // (r * r), height * r, width * r).contiguous(memory_format=suggested(input.spec.layout))
 
@@ -382,6 +386,10 @@ def pixel_unshuffle(input, downscale_factor):
             f"but input.size(-2)={height}, input.size(-1)={width} and downscale_factor={r}"
         )
     x = input.reshape(*lead, channels, height // r, r, width // r, r)
+    form = suggested(input.spec.layout)
+    if form is not contiguous_format and input.dim() == 4:
+        x = x.permute(0, 2, 4, 1, 3, 5).reshape(*lead, height // r, width // r, -1)  # [N, H, W, C·r²]
+        return x.permute(0, 3, 1, 2).contiguous(memory_format=form)
     x = x.movedim((-3, -1), (-4, -3))  # [.., C, r, r, H, W]
     return x.reshape(*lead, channels * r * r, height // r, width // r).contiguous(memory_format=suggested(input.spec.layout))
 
