@@ -1,8 +1,9 @@
 """`compile`: a function or a module recorded once for each kind of call, then replayed as one native call; its gradients, too.
 
 This file holds the public function and the checks of its arguments. recording.py notes what kernels do, guards.py what was taken for granted, program.py
-plans memory, updates.py asks optimisers for their numbers, beside.py moves derivatives to where their functions are computed, fuse.py joins kernels,
-function.py is the compiled callable, calls.py writes its usual call as one function, gradients.py has its backward passes, module.py the wrapper of modules.
+plans memory, updates.py asks optimisers for their numbers, versions.py tells a block's contents apart, beside.py moves derivatives to where their functions are
+computed, fuse.py joins kernels, placed.py leaves out copies, function.py is the compiled callable, kinds.py says which recording a call is for, calls.py writes
+its usual call as one function, gradients.py has its backward passes, module.py the wrapper of modules.
 """
 import functools
 
