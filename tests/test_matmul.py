@@ -166,6 +166,36 @@ def test_some_dozens_of_rows_meet_a_matrix_in_place(name, monkeypatch):
     assert len(thin) > 2 * len(THIN)
 
 
+@pytest.mark.parametrize("tile", [None, gemm_pack.Tile(8, (6, 4), 2, False, False, False), gemm_pack.Tile(4, (8, 4), 3, False, False, False)], ids=["host", "256-bit", "128-bit"])
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_a_tall_operand_beside_few_columns_is_multiplied_where_it_is(name, tile, monkeypatch):
+    """Whole numbers, so that every sum is exact: rows or columns that are contiguous, none or some left over, results and added inputs of any strides, one and three threads."""
+    forms = []
+    if tile is not None:
+        monkeypatch.setattr(matmul, "tile_for", lambda accumulator: tile._replace(width=tile.width if accumulator == "float" else tile.width // 2))
+    monkeypatch.setattr(matmul, "DIRECT_WORK", 1)
+    original = matmul._left
+    monkeypatch.setattr(matmul, "_left", lambda *given: forms.append(original(*given)) or forms[-1])
+    rng = np.random.default_rng(12)
+    number, f = NUMPY[name], getattr(dtypes, name)
+    before = native.get_num_threads()
+    for threads, (m, n, k), form, pad in itertools.product((1, 3), [(140, 32, 33), (150, 40, 300), (14, 7, 9), (29, 30, 1), (700, 24, 20)], "nt", (0, 5)):
+        native.set_num_threads(threads)
+        memory = rng.integers(-4, 5, ((m, k + pad) if form == "n" else (k, m + pad))).astype(number)
+        a = memory[:, :k] if form == "n" else memory[:, :m].T
+        b, added = rng.integers(-4, 5, (k, n)).astype(number), rng.integers(-4, 5, (n, m)).astype(number).T
+        wide = np.full((m + 1, 2 * n + 3), 5, number)
+        for out in (np.full((m, n), 7, number), wide[:m, :n], wide[:m, : 2 * n : 2]):
+            native.launch(matmul.build_matmul((f, layout(out)), (f, layout(a)), (f, layout(b))), out.ctypes.data, a.ctypes.data, b.ctypes.data)
+            np.testing.assert_array_equal(out, a @ b)
+            native.launch(matmul.build_matmul((f, layout(out)), (f, layout(a)), (f, layout(b)), (f, layout(added))), out.ctypes.data, a.ctypes.data, b.ctypes.data, added.ctypes.data, 2.0, 3.0)
+            np.testing.assert_array_equal(out, 2 * (a @ b) + 3 * added)
+            out[:] = 5
+            assert (wide == 5).all()
+    native.set_num_threads(before)
+    assert {"rows", "columns"} <= set(forms)
+
+
 def test_thin_results_may_have_any_strides_and_neighbours_are_left_alone():
     rng = np.random.default_rng(9)
     f32 = dtypes.float32

@@ -7,7 +7,7 @@ One generator for every host: vector width and tile are parameters (`Tile`). Whi
         for m in steps of MC:                       pack A [mc, kc] into panels [mc/MR][kc][MR]
           for each tile of MR x NR: micro-kernel: outer products in registers over kc
 
-Where rows are few, B is packed by the first tile of each panel, which reads it in place.
+Where rows are few, B is packed by the first tile of each panel, which reads it in place. Where columns are few, so is A by the first panel's tiles, or it is not packed at all.
 """
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def gemm_module(kind: Kind, attributes: str) -> str:
     tiles = kind.dot if kind.dot and kind.dot.form == "tiles" else None
     functions += [tile_micro(tiles, height, t.nr, attributes) if tiles else micro(kind, height, attributes) for height in t.heights]
     if kind.plain:
-        functions.append(micro(kind, t.heights[0], attributes, keeping=True))
+        functions.append(micro(kind, t.heights[0], attributes, "first"))
+    if kind.left:
+        functions.append(micro(kind, t.heights[0], attributes, kind.left))
     extra = "declare i32 @posix_memalign(ptr, i64, i64)\ndeclare void @free(ptr)\n" + STARVED
     return module(*functions, extra=extra)
 
@@ -62,10 +64,13 @@ def epilogue(f: Function, kind: Kind, value: str, lanes: int, load_input) -> str
     return f.encode(kind.c, value, lanes, kind.tile.half)
 
 
-def micro(kind: Kind, height: int, attributes: str, keeping: bool = False) -> Function:
+def micro(kind: Kind, height: int, attributes: str, form: str = "micro") -> Function:
     """tile [height, NR] = Apanel [k, height]^T @ B [k, NR] (rows ldb apart), kept in registers, then added to P, or finished into C (unit column strides).
 
-    keeping: what is read of B, in place, is put down as a panel, too, for the tiles that follow (`first_`): the copy hides behind the products.
+    first: what is read of B, in place, is put down as a panel, too, for the tiles that follow: the copy hides behind the products.
+    columns: the same of A, whose columns are contiguous and %csa elements apart.
+    rows: A's rows are read where they are, %r1 bytes apart, %csa elements from one k to the next. Three, five and seven times %r1 are arguments, too: each row's address
+    is then a pointer and a scaled register, where the compiler, if it knew, would add up one after the other.
     Of groups, k counts words. Sums of 2 x 2 are counted like rows of sums, two columns of B at a time, and become rows at the end.
     """
     t, acc, dot, word = kind.tile, kind.acc, kind.dot, kind.word
@@ -73,8 +78,9 @@ def micro(kind: Kind, height: int, attributes: str, keeping: bool = False) -> Fu
     wide = vector(acc, w)
     blocks = dot is not None and dot.form == "blocks"
     chain = CHAIN // dot.group if dot else CHAIN
-    name, panel = (f"first_{height}", "ptr noalias %panel, ") if keeping else (f"micro_{height}", "")
-    f = Function(name, f"{panel}i64 %k, ptr noalias readonly %a, ptr noalias readonly %b, i64 %ldb, ptr %next, i64 %ahead, ptr noalias %held, {tail_arguments(kind)}", attributes + " noinline")
+    more = {"micro": "", "first": "ptr noalias %panel, ", "columns": "ptr noalias %panel, i64 %csa, ", "rows": "i64 %r1, i64 %r3, i64 %r5, i64 %r7, i64 %csa, "}[form]
+    operands = "i64 %k, ptr noalias readonly %a, ptr noalias readonly %b, i64 %ldb, ptr %next, i64 %ahead, ptr noalias %held"
+    f = Function(f"{form}_{height}", f"{more}{operands}, {tail_arguments(kind)}", attributes + " noinline")
     sums = [[f.variable(wide, None, 64) for _ in range(t.vectors)] for _ in range(height)]
 
     def each(emit):
@@ -100,23 +106,42 @@ def micro(kind: Kind, height: int, attributes: str, keeping: bool = False) -> Fu
         else:
             f.store(wide, "zeroinitializer", slot, 64)
 
+    def left(k, r):
+        """Where that stands which row r of A is multiplied with in step k."""
+        column = f.at(word, "%a", f.mul(k, "%csa" if form in ("rows", "columns") else height))
+        if form != "rows":
+            return f.at(word, column, r)
+        if r >= 7:
+            column, r = f.at("i8", column, "%r7"), r - 7
+        even = r & -r  # the power of two in it
+        return f.at("i8", column, f.mul(f"%r{r // even}", even)) if r else column
+
+    def put_down(k):
+        """Column k of A to its panel: two pieces that overlap."""
+        some = 1 << height.bit_length() - 1
+        pieces = [(r, f.load(vector(word, some), left(k, r), SIZES[word])) for r in sorted({0, height - some})]
+        for r, piece in pieces:
+            f.store(vector(word, some), piece, f.at(word, "%panel", f.add(f.mul(k, height), r)), SIZES[word])
+
     def step(k):
         """All products of one number, or one group, of each row of A and column of B."""
-        row_b, row_a = f.mul(k, "%ldb"), f.mul(k, height)
+        row_b = f.mul(k, "%ldb")
+        if form == "columns":
+            put_down(k)
         if blocks:
             pair = vector(word, 2)
             b = [f.load(pair, f.at(word, "%b", f.add(row_b, 2 * j)), 8) for j in range(t.nr // 2)]
             for r in range(0, height, 2):
-                a = f.load(pair, f.at(word, "%a", f.add(row_a, r)), 8)
+                a = f.load(pair, left(k, r), 8)
                 for j in range(t.nr // 2):
                     slot = sums[r + j % 2][j // 2]
                     f.store(wide, multiply(f, dot, acc, w, f.load(wide, slot, 64), a, b[j]), slot, 64)
             return
         b = [f.load(vector(word, w), f.at(word, "%b", f.add(row_b, j * w)), SIZES[word]) for j in range(t.vectors)]
-        for j in range(t.vectors if keeping else 0):
+        for j in range(t.vectors if form == "first" else 0):
             f.store(wide, b[j], f.at(word, "%panel", f.add(f.mul(k, t.nr), j * w)), SIZES[word])
         for r in range(height):
-            a = f.splat(word, f.load(word, f.at(word, "%a", f.add(row_a, r))), w)
+            a = f.splat(word, f.load(word, left(k, r)), w)
             for j in range(t.vectors):
                 total = f.load(wide, sums[r][j], 64)
                 f.store(wide, multiply(f, dot, acc, w, total, a, b[j]) if dot else f.fma(acc, w, a, b[j], total, t.fused), sums[r][j], 64)
@@ -129,7 +154,8 @@ def micro(kind: Kind, height: int, attributes: str, keeping: bool = False) -> Fu
         with f.loop(k0, stop) as k:
             for line in range(0, t.nr * SIZES[word], 64):
                 fetch(f.at("i8", f.at(word, "%b", f.mul(f.add(k, 16), "%ldb")), line))
-            fetch(f.at(word, "%a", f.mul(f.add(k, 8), height)))
+            if form != "rows":
+                fetch(left(f.add(k, 8), 0))
             fetch(f.at("i8", "%next", f.mul(k, "%ahead")), near=2)
             step(k)
         # Sums of a long k are made of shorter chains, which keeps their rounding error down; what is done waits in the first-level cache.
@@ -243,7 +269,10 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     tiles, front = bool(dot and dot.form == "tiles"), int(bool(dot and dot.moved))  # rows before a panel of B: where its sums start
     direct = kind.plain  # what is converted on the way is packed
     few = f.both("%low", f.compare("eq", "%csb", 1)) if direct else "false"
-    hidden = f.both("%middle", f.compare("eq", "%csb", 1), unit, f.compare("sge", f.min("%m", "%mc"), top)) if direct else "false"  # the first tile of a panel packs it
+    hidden = "false"  # whether the first tile of a panel packs it
+    if direct and kind.left != "rows":
+        hidden = f.both("%middle", f.compare("eq", "%csb", 1), unit, f.compare("sge", f.min("%m", "%mc"), top))
+    apart = [f.mul("%rsa", n * SIZES[am]) for n in (1, 3, 5, 7)] if kind.left == "rows" else []
     block = f.variable("ptr", "%panels")  # where the panels of a round stand
 
     def in_place(width):  # few rows would not repay the packing of B: read whole panels of it where they are
@@ -305,11 +334,16 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                 m_here = f.min("%mc", f.sub("%m", m0))
                 source_a = f.at(am, "%a", f.add(f.mul(m0, "%rsa"), f.mul(k0, "%csa")))
 
-                def pack_a(height, i, rows, panel_a, source_a=source_a, k_here=k_here):
-                    source = f.at(am, source_a, f.mul(i, "%rsa"))
-                    f.do(f"call void @{kind.packer(True)}(ptr {source}, i64 %rsa, i64 %csa, i64 {rows}, i64 {k_here}, ptr {panel_a}, i64 {height})")
+                def row_of(i, source_a=source_a):
+                    return f.at(am, source_a, f.mul(i, "%rsa"))
 
-                panels(f, kind, m_here, depth, "%pa", pack_a)
+                def pack_a(height, i, rows, panel_a, row_of=row_of, k_here=k_here):
+                    f.do(f"call void @{kind.packer(True)}(ptr {row_of(i)}, i64 %rsa, i64 %csa, i64 {rows}, i64 {k_here}, ptr {panel_a}, i64 {height})")
+
+                if kind.left == "columns":  # but for the tile that packs B
+                    with f.when(f.both(hidden, f.compare("eq", m0, 0), f.op("xor i1 %ready, true"))):
+                        pack_a(top, "0", str(top), "%pa")
+                panels(f, kind, m_here, depth, "%pa", pack_a, f.mul(f.div(m_here, top), top) if kind.left else 0)
                 # Where B's panels stand in the second-level cache, tiles fetch what is packed next of A instead: a row each, or a line of each row.
                 near = f.compare("sle", f.mul(f.mul(n_here, depth), SIZES[word]), NEAR)
                 after_a = f.at(am, source_a, f.mul(m_here, "%rsa"))
@@ -329,43 +363,62 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                     next_panel = right_at(f.add(j, nr), depth)
                     before = f.mul(f.div(j, nr), f.ceil_div(m_here, top))  # tiles of this block so far
 
-                    def tile(height, i, rows, panel_a, column=column, width=width, panel_b=panel_b, ldb=ldb, ahead=ahead, next_panel=next_panel, fresh=fresh):
+                    def tile(height, i, rows, panel_a, row_of=row_of, column=column, width=width, panel_b=panel_b, ldb=ldb, ahead=ahead, next_panel=next_panel, fresh=fresh):
                         share = f.at("i8", next_panel, f.mul(f.mul(f.div(i, top), ahead), depth))
                         place = f.mul(f.add(before, f.div(i, top)), across_a)
                         wanted = f.both(near, f.compare("slt", place, rows_after))
                         share = f.op(f"select i1 {wanted}, ptr {f.at('i8', after_a, f.mul(place, by_row))}, ptr {share}")
                         ahead = f.op(f"select i1 {wanted}, i64 {f.mul('%csa', SIZES[am])}, i64 {ahead}")
+                        if kind.left == "rows":  # panels of A that are not packed come from further away than B's: the first tiles fetch the next rows
+                            begins = f.compare("eq", j, 0)
+                            share = f.op(f"select i1 {begins}, ptr {row_of(f.add(i, top))}, ptr {share}")
+                            ahead = f.op(f"select i1 {begins}, i64 {top * SIZES[am]}, i64 {ahead}")
                         row = f.add(m0, i)
                         c = f.at(cm, "%c", f.add(f.mul(row, "%rsc"), f.mul(column, "%csc")))
                         input_ = f.at(im, "%i", f.add(f.mul(row, "%rsi"), f.mul(column, "%csi"))) if kind.epilogue == "add" else "null"
                         p, ldp = partials(row, c, f.add(j, 0))
                         tail = f"i1 {more}, i1 {last}, ptr {c}, i64 %rsc, i64 %csc, ptr {input_}, i64 %rsi, i64 %csi, {acc} %alpha, {acc} %beta"
                         whole = f.both(unit, f.compare("eq", width, nr), f.compare("eq", rows, height))
-                        product = f"i64 {depth}, ptr {panel_a}, ptr {panel_b}, i64 {ldb}, ptr {share}, i64 {ahead}, ptr {f.at(acc, '%tile', top * nr)}"
+                        held = f.at(acc, "%tile", top * nr)
+                        product = f"micro_{height}(i64 {depth}, ptr {panel_a}, ptr {panel_b}, i64 {ldb}, ptr {share}, i64 {ahead}, ptr {held}"
 
-                        def direct():
-                            f.do(f"call void @micro_{height}({product}, ptr {p}, i64 {ldp}, {tail})")
+                        def straight():
+                            f.do(f"call void @{product}, ptr {p}, i64 {ldp}, {tail})")
 
                         def keeping():
-                            place = f"ptr {panel_b}, i64 {depth}, ptr {panel_a}, ptr {b_at(k0, column)}, i64 %rsb, ptr {share}, i64 {ahead}, ptr {f.at(acc, '%tile', top * nr)}"
+                            place = f"ptr {panel_b}, i64 {depth}, ptr {panel_a}, ptr {b_at(k0, column)}, i64 %rsb, ptr {share}, i64 {ahead}, ptr {held}"
                             f.do(f"call void @first_{height}({place}, ptr {p}, i64 {ldp}, {tail})")
 
                         def by_way_of_memory():
                             plain = f"i1 false, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} %alpha, {acc} %beta"
-                            f.do(f"call void @micro_{height}({product}, ptr %tile, i64 {nr}, {plain})")
+                            f.do(f"call void @{product}, ptr %tile, i64 {nr}, {plain})")
                             finished()
 
                         def finished():
                             f.do(f"call void @finish(i64 {rows}, i64 {width}, ptr %tile, ptr {p}, i64 {ldp}, {tail})")
 
+                        def packed():
+                            f.choose(whole, straight, by_way_of_memory)
+
+                        def unpacked():
+                            nonlocal product
+                            kept = product
+                            more = f"ptr {panel_a}, i64 %csa" if kind.left == "columns" else ", ".join(f"i64 {n}" for n in (*apart, "%csa"))
+                            product = f"{kind.left}_{height}({more}, i64 {depth}, ptr {row_of(i)}, ptr {panel_b}, i64 {ldb}, ptr {share}, i64 {ahead}, ptr {held}"
+                            packed()
+                            product = kept
+
                         if tiles:
                             f.do(f"call void @micro_{height}(i64 {depth}, ptr {panel_a}, ptr {panel_b}, ptr %tile)")
                             finished()
+                        elif kind.left == "rows" and rows == str(top):
+                            unpacked()
                         elif height == top and kind.plain:
                             begins = f.both(fresh, f.compare("eq", i, 0))
-                            f.choose(begins, keeping, lambda: f.choose(whole, direct, by_way_of_memory))
+                            usual = packed if kind.left == "" or rows != str(top) else lambda: f.choose(f.compare("eq", j, 0), unpacked, packed)
+                            f.choose(begins, keeping, usual)
                         else:
-                            f.choose(whole, direct, by_way_of_memory)
+                            packed()
 
                     def partials(row, c, j_):
                         scratch = f.at(acc, "%pp", f.add(f.mul(row, "%nc"), j_))
@@ -385,8 +438,8 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     return f
 
 
-def panels(f: Function, kind: Kind, m, k, packed, emit) -> None:
-    """Walks m rows in panels: the tallest as long as they last, then for the rest the shortest height that holds it.
+def panels(f: Function, kind: Kind, m, k, packed, emit, start=0) -> None:
+    """Walks m rows in panels, from row `start` on: the tallest as long as they last, then for the rest the shortest height that holds it.
 
     emit(height, first row, rows here, address of the panel in `packed`)
     """
@@ -397,7 +450,7 @@ def panels(f: Function, kind: Kind, m, k, packed, emit) -> None:
         emit(height, i, rows, f.at(kind.word, packed, f.mul(i, k)))
 
     whole = f.mul(f.div(m, top), top)
-    with f.loop(0, whole, top) as i:
+    with f.loop(start, whole, top) as i:
         panel(top, i, str(top))
     rest = f.sub(m, whole)
 

@@ -34,7 +34,10 @@ class Tile(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What one compiled kernel is specialised on. `epilogue`: "" (none), "scale" (alpha), "add" (alpha, beta and an input)."""
+    """What one compiled kernel is specialised on. `epilogue`: "" (none), "scale" (alpha), "add" (alpha, beta and an input).
+
+    `left`: how the packed kernel's whole tiles read A: "" (packed before), "rows" (contiguous ones, where they are), "columns" (contiguous ones, where they are, packed on the way).
+    """
 
     a: str
     b: str
@@ -42,6 +45,7 @@ class Kind(NamedTuple):
     i: str
     epilogue: str
     tile: Tile
+    left: str = ""
 
     @property
     def acc(self) -> str:
@@ -69,6 +73,11 @@ class Kind(NamedTuple):
     def plain(self) -> bool:
         """Elements of B are multiplied as they are, so that they may be read where they are."""
         return TYPES[self.b][0] == self.acc and self.b not in DROPPED and not self.dot
+
+    @property
+    def plain_left(self) -> bool:
+        """The same of A."""
+        return self.plain and TYPES[self.a][0] == self.acc and self.a not in DROPPED
 
     @property
     def in_place(self) -> bool:

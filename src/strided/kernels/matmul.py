@@ -27,6 +27,8 @@ THIN = range(14, 129)  # rows of C whose sums are lanes, where the other operand
 GIL_GRAIN = 1 << 20  # multiply-adds from which the GIL is released
 CLAIM = 1 << 17  # multiply-adds of the smallest piece of a product that threads claim
 KEPT = 8 << 20  # bytes of a packed operand that a thread keeps for all of its pieces
+DIRECT = 8  # panels of B up to which A is not packed first
+DIRECT_WORK = 1 << 21  # multiply-adds of a matrix from which a kernel of its own is compiled for that
 TILE_GRAIN = 1 << 16  # multiply-adds from which tiles in registers of their own pay
 
 
@@ -48,10 +50,12 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
         raise NotImplementedError(f"matmul cannot mix {', '.join(sorted(set(names)))}; convert the operands to one dtype")
     problem = _Problem(c_layout, a_layout, b_layout, i_layout)
     epilogue = "add" if added is not None else "scale" if scale else ""
-    if problem.n < problem.m and problem.n <= THIN[-1] and 1 in (problem.rsa, problem.csa) and not problem.near():
+    kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))  # type: ignore[call-arg]  # the names are four
+    direct = _left(kind, problem) == "rows" and problem.n % kind.tile.nr == 0
+    if problem.n < problem.m and problem.n <= THIN[-1] and 1 in (problem.rsa, problem.csa) and not problem.near() and not direct:
         problem.swap()
         names = (names[1], names[0], *names[2:])
-    kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))  # type: ignore[call-arg]  # the names are four
+    kind = Kind(*names, epilogue, kind.tile)  # type: ignore[call-arg]
     form = "dot" if problem.rsb == 1 else "axpy" if problem.csb == 1 else None
     tile = dot_tile(names[0], names[1], problem)
     if tile is not None and DOTS[tile.dot].form != "lanes" and problem.m >= THIN[0]:
@@ -65,6 +69,7 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
             problem.swap()
             names = (names[1], names[0], *names[2:])
         kind = Kind(*names, epilogue, tile or kind.tile)  # type: ignore[call-arg]
+        kind = kind._replace(left=_left(kind, problem))
         address, parts, words = _gemm(kind, problem, threads)
     slots = 3 + {"": 0, "scale": 1, "add": 3}[epilogue]
     desc = native.pack_desc(address, slots, parts, problem.work > GIL_GRAIN, result_bytes, words)
@@ -231,6 +236,15 @@ def _gemm(kind, p, threads):
     strides = [p.rsa, p.csa, p.rsb, p.csb, p.rsc, p.csc, p.rsi, p.csi]
     words = [p.m, p.n, p.k, units, chunk, down, across, kc, mc, nc, *strides, *layout, round_words, len(p.sizes), *p.batch_words(), *rows, *cols]
     return address, max(1, min(parts, -(-units // chunk) * across)), words
+
+
+def _left(kind, p) -> str:
+    """`Kind.left` of a packed product: few panels of B do not repay packing A first. Rows that begin on the same lines of the first-level cache would drive each other out."""
+    if not kind.plain_left or p.n > DIRECT * kind.tile.nr or p.m < kind.tile.heights[0] or p.m * p.n * p.k < DIRECT_WORK:
+        return ""
+    if p.csa == 1:
+        return "rows" if p.rsa * SIZES[kind.acc] % 4096 >= 64 else ""
+    return "columns" if p.rsa == 1 else ""
 
 
 def shares(work, grain, each=SHARES):
