@@ -154,6 +154,26 @@ def test_results_take_the_place_of_inputs_that_nothing_needs_afterwards(retain):
     assert torch.allclose(head.weight.grad, expected, atol=1e-7)
 
 
+def test_a_result_that_is_scaled_in_place_is_made_where_it_stays():
+    """A gradient that is clipped and stays in `.grad`: the product writes into its memory, and no other is taken for what was there before."""
+    torch.manual_seed(0)
+    ws, x = [torch.randn(160, 160, requires_grad=True) for _ in range(3)], torch.randn(8, 160)
+
+    def step():
+        for w in ws:
+            w.grad = None
+        sum((x @ w).sum() for w in ws).backward()
+        torch.nn.utils.clip_grad_norm_(ws, 1.0)
+
+    run = torch.compile(step)
+    for _ in range(3):
+        run()
+        found = [w.grad for w in ws]
+        step()
+        assert all(torch.equal(g, w.grad) for g, w in zip(found, ws))
+    assert run.report()["kinds"][-1]["forward"]["arena"] < ws[0].grad.nbytes
+
+
 def test_what_is_cheap_is_computed_again_rather_than_kept():
     torch.manual_seed(0)
     gate, up, x = nn.Linear(64, WIDTH), nn.Linear(64, WIDTH), torch.randn(ROWS, 64)

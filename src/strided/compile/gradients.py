@@ -177,7 +177,7 @@ def record_backward(node, entry: Entry, grads):
     regions = {o.region for o in outputs if o is not None}
     all_sizes = {**entry.sizes, **sizes}
     steps = moved_up(steps, recording.recipes, entry.sizes, regions, all_sizes)
-    steps, overwritten = in_place(steps, recording.recipes, {*regions, *entry.result_blocks}, all_sizes)
+    steps, overwritten = in_place(steps, recording.recipes, {*regions, *entry.result_blocks}, all_sizes, entry.sizes)
     life = lifetimes(steps)
     touched = {*life, *regions}
     kept = {name for name in touched if name in entry.sizes}.difference(entry.result_blocks)

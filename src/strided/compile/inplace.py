@@ -13,24 +13,40 @@ from .program import Step
 LITTLE = 1 << 16  # smaller blocks are not worth another kernel
 
 
-def in_place(steps: list[Step], recipes, lasting: set, sizes: dict[tuple, int]) -> tuple[list[Step], set]:
-    """The steps with such results in their inputs' blocks, and the blocks that are written so. lasting: regions that are needed afterwards, whose contents stay; sizes: of all blocks."""
+def in_place(steps: list[Step], recipes, lasting: set, sizes: dict[tuple, int], given=()) -> tuple[list[Step], set]:
+    """The steps with such results in their inputs' blocks, and the blocks that are written so. lasting: regions that are needed afterwards, whose contents stay; sizes: of all blocks;
+    given: those that are there from the start.
+
+    A result that is needed afterwards keeps its block, and what was made for it is made there.
+    """
     life = lifetimes(steps)
     becomes: dict[tuple, tuple] = {}
-    done = []
+    done, over = [], set()
+
+    def block(name):
+        while name in becomes:
+            name = becomes[name]
+        return name
+
     for number, step in enumerate(steps):
         found = _place(step, number, recipes, lasting, sizes, life)
-        if found is not None:
+        if found is not None and not (found[0] in lasting and block(found[1]) in given):
             out, source = found
-            becomes[out] = becomes.get(source, source)
+            if out in lasting:
+                becomes[block(source)] = out
+            else:
+                becomes[out] = block(source)
+            over.add(out)
             recipe = recipes[step.what]
             descriptor = build_map(recipe.exprs, recipe.outs, recipe.ins, compute=list(recipe.compute))  # not past the caches: its lines are there
             recipes[descriptor] = recipe
             step = step._replace(what=descriptor)
-        slots = tuple([(becomes.get(slot[0], slot[0]), slot[1]) if type(slot) is tuple else slot for slot in step.slots])
-        writes = None if step.writes is None else tuple([becomes.get(name, name) for name in step.writes])
-        done.append(step._replace(slots=slots, writes=writes))
-    return done, set(becomes.values())
+        done.append(step)
+    renamed = []
+    for step in done:
+        slots = tuple([(block(slot[0]), slot[1]) if type(slot) is tuple else slot for slot in step.slots])
+        renamed.append(step._replace(slots=slots, writes=None if step.writes is None else tuple(map(block, step.writes))))
+    return renamed, {block(name) for name in over}
 
 
 def _place(step: Step, number: int, recipes, lasting, sizes, life) -> tuple[tuple, tuple] | None:
@@ -42,7 +58,7 @@ def _place(step: Step, number: int, recipes, lasting, sizes, life) -> tuple[tupl
         return None
     out = kernel.outs[0]
     name = out.place[0]
-    if type(out.kind) is Bits or out.place[1] or name in lasting or sizes.get(name, 0) < LITTLE or life[name][0] != number:
+    if type(out.kind) is Bits or out.place[1] or sizes.get(name, 0) < LITTLE or life[name][0] != number:
         return None
     if not out.layout.is_dense or out.layout.numel * out.kind.itemsize != sizes[name]:
         return None
