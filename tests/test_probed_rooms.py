@@ -98,7 +98,7 @@ def test_settings_of_compilers_that_are_not_here():
                 config.no_such_setting = 1
         torch._dynamo.reset()
         torch._dynamo.mark_dynamic(torch.ones(2), 0)
-        assert torch._dynamo.disable(len) is len and torch._dynamo.allow_in_graph(len) is len and not torch._dynamo.is_compiling()
+        assert torch._dynamo.disable(len)([1]) == 1 and torch._dynamo.allow_in_graph(len) is len and not torch._dynamo.is_compiling()
         with pytest.raises(NotImplementedError, match="reasons"):
             torch._dynamo.explain(len)
 

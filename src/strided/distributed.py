@@ -402,6 +402,30 @@ send, isend = _no_partner("send", "destination"), _no_partner("isend", "destinat
 recv, irecv = _no_partner("recv", "source"), _no_partner("irecv", "source")
 
 
+class P2POp:
+    """A transfer for `batch_isend_irecv`: op is `isend` or `irecv`, peer the other process's rank. Raises ValueError for any other op."""
+
+    def __init__(self, op: Any, tensor: Tensor, peer: int | None = None, group: ProcessGroup | None = None, tag: int = 0, group_peer: int | None = None):
+        if op not in (isend, irecv):
+            raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``.")
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"Invalid function argument. Expected parameter `tensor` of type torch.Tensor\n             but got {type(tensor)} instead.")
+        if (peer is None) == (group_peer is None):
+            raise ValueError("Can't specify both group_peer and peer" if peer is not None else "Must specify peer or group_peer")
+        self.op, self.tensor, self.group, self.tag = op, tensor, group or _get_default_group(), tag
+        self.peer = self.group_peer = peer if peer is not None else group_peer
+
+    def __repr__(self) -> str:
+        return f"P2POp({self.op.__name__} pg={self.group.name()}, group_src=0, group_dst={self.group_peer},  {self.tensor.shape}, {self.tensor.dtype})"
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Starts transfers: with the one process of the group there is nobody to send to, so that any raises ValueError; of none, nothing is left to wait for."""
+    if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
+        raise ValueError("Invalid ``p2p_op_list``. Each op is expected to be of type ``torch.distributed.P2POp``.")
+    return [op.op(op.tensor, op.peer, op.group, op.tag) for op in p2p_op_list]
+
+
 # ---- what several processes would need -----------------------------------------------------------------------------------------------------
 
 
@@ -430,7 +454,7 @@ def _refused(name: str) -> Any:
     return call
 
 
-globals().update({name: _refused(name) for name in "batch_isend_irecv init_device_mesh distribute_tensor distribute_module".split()})
+globals().update({name: _refused(name) for name in "init_device_mesh distribute_tensor distribute_module".split()})
 
 default_pg_timeout, default_pg_nccl_timeout = timedelta(minutes=30), timedelta(minutes=10)  # nobody is waited for
 

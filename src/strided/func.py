@@ -181,6 +181,34 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     return result if has_aux else result[:2]
 
 
+def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+    """(func(*primals), a function that takes tangents, one a primal, to the derivative along them). What func records is kept, so that each further tangent costs two
+    backward passes through it and no call of func. Raises RuntimeError where the tangents' structure or shapes are not the primals'."""
+    made: list[Tensor] = []
+    with enable_grad():
+        inner, output, _ = _call(func, primals, {}, tuple(range(len(primals))), False, made)
+        _only_tensors(output, "linearize(func, *primals)")
+        outputs, inputs = tree.flatten(output), tree.flatten(inner)
+        seeds = [ops.zeros_like(o).requires_grad_() for o in outputs]
+        made.extend(seeds)
+        pulled = _gradients(outputs, inputs, seeds)  # linear in the seeds
+
+    def push_forward(*tangents: Any) -> Any:
+        along = tree.flatten(tangents)
+        if len(along) != len(inputs):
+            raise RuntimeError(f"Expected the tangents to have the same argspec as the primals: {len(along)} and {len(inputs)} tensors")
+        for i, (t, x) in enumerate(zip(along, inputs)):
+            if t.shape != x.shape:
+                raise RuntimeError(f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape {x.shape} of the corresponding primal.")
+            if t.dtype is not x.dtype:
+                raise RuntimeError(f"tangent:{i} with dtype {t.dtype} in flattened pytree doesn't match the dtype {x.dtype} of the corresponding primal.")
+        with enable_grad():
+            products = _gradients(pulled, seeds, along)
+        return _outside(tree.rebuild(output, products), made)
+
+    return _outside(output, made), push_forward
+
+
 def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None, _preallocate_and_copy: bool = False) -> Callable:
     """A function that returns the Jacobians of func: for an output of shape S and an argument of shape T a tensor of shape S + T, nested as output, then argument."""
 

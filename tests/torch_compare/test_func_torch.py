@@ -169,3 +169,18 @@ def test_random_numbers_by_samples():
         strided.vmap(dropout)(x)
     same, different = (strided.vmap(dropout, randomness=kind)(x) for kind in ("same", "different"))
     assert all(strided.equal(row, same[0]) for row in same) and not strided.equal(different[0], different[1])
+
+
+def test_linearize():
+    def f(L, x, y):
+        return L.sin(x @ y) + x.sum(), {"square": y * y}
+
+    results = []
+    for L in BOTH:
+        x, w, v = values(L, X, W, V)
+        result, push = L.func.linearize(lambda x, y: f(L, x, y), x, w)
+        results.append([result, push(v, w), push(x, w * 2), L.func.linearize(lambda d: L.ones(2), x)[1](v), L.func.linearize(lambda d: d["x"].cos().sum(), {"x": x})[1]({"x": v})])
+        for wrong, what in (((v,), "same argspec"), ((v[0], w), "tangent:0 with shape"), ((v.double(), w), "tangent:0 with dtype")):
+            with pytest.raises(RuntimeError, match=what):
+                push(*wrong)
+    equal(*results)

@@ -1,10 +1,11 @@
-"""Settings of PyTorch's tracer with PyTorch's defaults. They are kept and change nothing: no Python is traced here.
+"""Settings of PyTorch's tracer with PyTorch's defaults. They are kept and change nothing, as no Python is traced here; but `disable = True` runs compiled functions eagerly.
 
 Holds the names that public code sets; a misspelt one is refused, as in PyTorch.
 """
 import sys
 
 from .._inductor.config import _Settings
+from ..dispatch import HOOKS
 
 automatic_dynamic_shapes = assume_static_by_default = dynamic_shapes = True
 cache_size_limit = recompile_limit = 8
@@ -18,4 +19,13 @@ do_not_emit_runtime_asserts = allow_ignore_mark_dynamic = allow_empty_graphs = c
 numpy_default_float = "float64"
 repro_after, repro_level, minimum_call_count = None, 2, 1
 
-sys.modules[__name__].__class__ = _Settings
+
+
+class _Switched(_Settings):
+    def __setattr__(self, name, value):
+        if name == "disable":
+            HOOKS.eager += bool(value) - bool(self.disable)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Switched

@@ -6,6 +6,7 @@ computed, fuse.py joins kernels, placed.py leaves out copies, function.py is the
 its usual call as one function, gradients.py has its backward passes, module.py the wrapper of modules.
 """
 import functools
+import os
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _BACKENDS = (None, "inductor", "eager", "aot_eager", "strided")
@@ -32,7 +33,7 @@ def compile(
     `fullgraph=True` raises instead. A whole training step may be compiled (zero_grad, backward, clipping, step), as long as Python reads no number of a tensor in it;
     learning rates and counts of steps are asked of the optimiser anew at every call, so that schedules are respected and record nothing again (NAdam and ASGD run
     eagerly). Up to `recompile_limit` kinds (8) are recorded. `backend="eager"` records nothing. `dynamic`, `mode` and `options`
-    change nothing. Without `model`, a decorator. `disable=True` returns `model` itself. A callable `backend` raises NotImplementedError: the recording
+    change nothing. Without `model`, a decorator. `disable=True`, and TORCHDYNAMO_DISABLE=1 (or TORCH_COMPILE_DISABLE=1) in the environment, return `model` itself. A callable `backend` raises NotImplementedError: the recording
     is of memory and kernels, not a graph of Python's.
     """
     if mode is not None and options is not None:
@@ -49,7 +50,7 @@ def compile(
         )
     if not callable(model):
         raise RuntimeError(f"torch.compile expects a function or a module, but got {type(model).__name__}")
-    if disable:
+    if disable or "1" in (os.environ.get("TORCHDYNAMO_DISABLE"), os.environ.get("TORCH_COMPILE_DISABLE")) or getattr(model, "_torchdynamo_disable", False):
         return model
     from ..nn.module import Module
     from .function import Compiled
