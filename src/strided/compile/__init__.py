@@ -33,7 +33,8 @@ def compile(
     `fullgraph=True` raises instead. A whole training step may be compiled (zero_grad, backward, clipping, step), as long as Python reads no number of a tensor in it;
     learning rates and counts of steps are asked of the optimiser anew at every call, so that schedules are respected and record nothing again (NAdam and ASGD run
     eagerly). Up to `recompile_limit` kinds (8) are recorded. `backend="eager"` records nothing. `dynamic`, `mode` and `options`
-    change nothing. Without `model`, a decorator. `disable=True`, and TORCHDYNAMO_DISABLE=1 (or TORCH_COMPILE_DISABLE=1) in the environment, return `model` itself. A callable `backend` raises NotImplementedError: the recording
+    change nothing. Without `model`, a decorator.
+    `disable=True`, and TORCHDYNAMO_DISABLE=1 (or TORCH_COMPILE_DISABLE=1) in the environment, return `model` itself. A callable `backend` raises NotImplementedError: the recording
     is of memory and kernels, not a graph of Python's.
     """
     if mode is not None and options is not None:
