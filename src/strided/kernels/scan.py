@@ -10,7 +10,7 @@ from math import prod
 from ..layout import collapse
 from . import jit, native
 from .formats import COMPLEX, PARTS
-from .loops import AHEAD, Body, walk_table
+from .loops import AHEAD, CHUNK, NEAR, Body, walk_table
 from .lower import IR, Lowering, Value, compute_type
 from .map import STREAM
 
@@ -96,35 +96,47 @@ def _scan(op, out, source, across, near, stream) -> str:
 
 
 def _sums_of_vectors(b: Body, to: str, frm: str, n: str, total, stream: bool) -> str:
-    """Running sums of float32, two vectors at a time: each is summed up by shifts of one, two and four lanes, then what came before is added to all. `total`
+    """Running sums of float32 by vectors: each is summed up by shifts of one, two and four lanes, then what came before is added to all. `total`
     is left as the sum so far; returns how many elements are done."""
-    wide, many = f"<{LANES} x double>", f"<{2 * LANES} x float>"
-    before = b.cell(wide)
-    done = b(f"and i64 {n}, {-2 * LANES}")
-    mark = ", align 64, !nontemporal !900" if stream else ", align 4"
+    wide, narrow = f"<{LANES} x double>", f"<{LANES} x float>"
+    before, masks = b.cell(wide, "zeroinitializer"), {}
+    for shift in (1, 2, 4):  # lanes that are turned around are left out by a mask that the compiler does not know: it would choose slower instructions
+        cell = b.cell(f"i{LANES}").name
+        b.do(f"store volatile i{LANES} {-(1 << shift)}, ptr {cell}")
+        masks[shift] = b(f"bitcast i{LANES} {b(f'load volatile i{LANES}, ptr {cell}')} to <{LANES} x i1>")
+
+    def shuffled(v, places):
+        return b(f"shufflevector {wide} {v}, {wide} poison, <{LANES} x i32> <{', '.join(f'i32 {p}' for p in places)}>")
+
+    def vector(source):
+        v = b(f"fpext {narrow} {b.load(narrow, source, ', align 4')} to {wide}")
+        for shift, mask in masks.items():
+            moved = shuffled(v, [(lane - shift) % LANES for lane in range(LANES)])
+            v = b(f"fadd {wide} {v}, {b(f'select <{LANES} x i1> {mask}, {wide} {moved}, {wide} zeroinitializer')}")
+        old = before.get()
+        before.set(b(f"fadd {wide} {old}, {shuffled(v, [LANES - 1] * LANES)}"))
+        return b(f"fptrunc {wide} {b(f'fadd {wide} {v}, {old}')} to {narrow}")
+
+    element = lambda base, i: b(f"getelementptr float, ptr {base}, i64 {i}")
+    begin = "0"
     if stream:
         b.tail.append("!900 = !{i32 1}")
         b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-
-    def shuffle(type, lanes, a, other, places):
-        return b(f"shufflevector {type} {a}, {type} {other}, <{lanes} x i32> <{', '.join(f'i32 {p}' for p in places)}>")
-
-    before.set("zeroinitializer")
-    with b.loop(0, done, 2 * LANES) as i:
-        here = b(f"getelementptr float, ptr {frm}, i64 {i}")
-        if stream:
-            b.do(f"call void @llvm.prefetch.p0(ptr {b.at(here, str(AHEAD))}, i32 0, i32 2, i32 1)")
-        values, sums = b.load(many, here, ", align 4"), []
-        for first in (0, LANES):
-            narrow = shuffle(many, LANES, values, "poison", range(first, first + LANES))
-            v = b(f"fpext <{LANES} x float> {narrow} to {wide}")
-            for shift in (1, 2, 4):
-                moved = shuffle(wide, LANES, "zeroinitializer", v, [lane if lane < shift else LANES + lane - shift for lane in range(LANES)])
-                v = b(f"fadd {wide} {v}, {moved}")
-            old = before.get()
-            sums.append(b(f"fptrunc {wide} {b(f'fadd {wide} {v}, {old}')} to <{LANES} x float>"))
-            before.set(b(f"fadd {wide} {old}, {shuffle(wide, LANES, v, 'poison', [LANES - 1] * LANES)}"))
-        together = shuffle(f"<{LANES} x float>", 2 * LANES, sums[0], sums[1], range(2 * LANES))
-        b.store(many, together, b(f"getelementptr float, ptr {to}, i64 {i}"), mark)
+        line = 64 // 4
+        for lines in (CHUNK // 64, 1):  # what is written waits in registers
+            low, begin = begin, b(f"and i64 {n}, {-lines * line}")
+            with b.loop(low, begin, lines * line) as at:
+                source, results = element(frm, at), []
+                for k in range(lines):
+                    first, second = (vector(element(source, k * line + half)) for half in (0, LANES))
+                    results.append(b(f"shufflevector {narrow} {first}, {narrow} {second}, <{line} x i32> <{', '.join(f'i32 {k}' for k in range(line))}>"))
+                b.fetch(b.at(source, str(NEAR)), lines * 64, near=True)
+                b.wall()
+                for k, result in enumerate(results):
+                    b.store(f"<{line} x float>", result, element(to, b.add(at, k * line)), ", align 64, !nontemporal !900")
+                b.fetch(b.at(source, str(AHEAD)), lines * 64)
+    done = b(f"and i64 {n}, {-LANES}")
+    with b.loop(begin, done, LANES) as i:
+        b.store(narrow, vector(element(frm, i)), element(to, i), ", align 4")
     total.set(b(f"extractelement {wide} {before.get()}, i32 0"))
     return done
