@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from . import expr as E
 from .gemm_ir import micro, pack_panels, panels
 from .gemm_pack import Kind, pack
-from .gemm_text import AS_WRITTEN, Function, module
+from .gemm_text import AS_WRITTEN, SIZES, Function, module
 from .loops import Body
 from .lower import Lowering, Value
 
@@ -52,16 +52,21 @@ def layer_module(kind: Kind, backward: bool, exprs, ins, outs, attributes: str) 
     return module(*functions, extra="\n".join(lines))
 
 
-def product(f: Function, kind: Kind, rows, columns, k, left, right, target, held) -> None:
-    """target [rows, columns] = left @ right, packed; whole tiles are written, so target has room for a tile behind its last row."""
-    acc, nr = kind.acc, kind.tile.nr
+def product(f: Function, kind: Kind, rows, columns, k, left, right, target, held, wanted, each: int) -> None:
+    """target [rows, columns] = left @ right, packed; whole tiles are written, so target has room for a tile behind its last row.
+
+    Meanwhile `each` elements for each of the target's are fetched from `wanted` on, which the next step's gates will read.
+    """
+    acc, nr, size = kind.acc, kind.tile.nr, SIZES[kind.acc]
     rest = f"i1 false, i1 false, ptr null, i64 0, i64 0, ptr null, i64 0, i64 0, {acc} 0.0, {acc} 0.0"
     with f.loop(0, columns, nr) as j:
         panel_b = f.at(acc, right, f.mul(j, k))
 
         def emit(height, i, here, panel):
             place = f.at(acc, target, f.add(f.mul(i, columns), j))
-            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {nr}, ptr {panel_b}, i64 0, ptr {held}, ptr {place}, i64 {columns}, {rest})")
+            share = f.at(acc, wanted, f.mul(f.add(f.mul(j, rows), f.mul(i, nr)), each))
+            step = f.div(each * height * nr * size, k)  # bytes from one row of the panels to the next
+            f.do(f"call void @micro_{height}(i64 {k}, ptr {panel}, ptr {panel_b}, i64 {nr}, ptr {share}, i64 {step}, ptr {held}, ptr {place}, i64 {columns}, {rest})")
 
         panels(f, kind, rows, k, left, emit)
 
@@ -106,7 +111,7 @@ def forward_kernel(kind: Kind, names: Sequence[str], attributes: str) -> Functio
             for name, all_, first in (("h_before", "out", "h0"), ("c_before", "cells", "c0"))
         }
         pack_panels(f, kind, f.at(acc, previous["h_before"], f.mul(begin, hidden)), hidden, rows, hidden, left)
-        product(f, kind, rows, word["ld"], hidden, left, right, sums, held)
+        product(f, kind, rows, word["ld"], hidden, left, right, sums, held, f.at(acc, slot["x"], f.mul(f.add(f.mul(t, word["rows"]), begin), width)), 1)
         with f.loop(0, rows) as i:
             row = f.add(begin, i)
             place = f.add(f.mul(t, word["rows"]), row)
@@ -157,7 +162,9 @@ def backward_kernel(kind: Kind, names: Sequence[str], attributes: str) -> Functi
             f.do(f"call void @cell(i64 {hidden}, {', '.join(f'ptr {where[name]}' for name in names)})")
         source = f.at(acc, slot["d_p"], f.mul(f.add(f.mul(t, word["rows"]), begin), width))
         pack_panels(f, kind, source, width, rows, width, left)
-        product(f, kind, rows, word["ld"], width, left, right, sums, held)
+        following = f.op(f"select i1 {inside}, i64 {before}, i64 {t}")
+        place = f.mul(f.add(f.mul(following, word["rows"]), begin), hidden)
+        product(f, kind, rows, word["ld"], width, left, right, sums, held, *((f.at(acc, slot["saved"], f.mul(place, 4)), 4) if "saved" in names else (f.at(acc, slot["d_out"], place), 1)))
     with f.loop(0, rows) as i, f.loop(0, hidden) as j:
         value = f.plus(acc, 1, f.load(acc, f.at(acc, behind(i), j)), f.load(acc, f.at(acc, kept, f.add(f.mul(i, hidden), j))))
         f.store(acc, value, f.at(acc, slot["d_h"], f.add(f.mul(f.add(begin, i), hidden), j)))
