@@ -11,6 +11,11 @@ from ..autograd import Node
 from ..autograd.modes import STATE
 from ..autograd.saved import RELEASED
 from ..dispatch import HOOKS, PlanCache, launch_tensor
+from ..kernels import expr as E
+from ..kernels.fold import plan_fold
+from ..kernels.native_objects import make_tensor
+from ..kernels.recipes import KEEP
+from ..layout import Layout
 from ..tensor import Spec, Tensor
 from .table import TABLE
 
@@ -28,7 +33,7 @@ class Recipe:
         self.saves, self.terms, self.steps = saves, terms, PlanCache()
 
 
-PASS, ZERO = "pass", "zero"
+PASS, ZERO, SUMMED = "pass", "zero", "summed"
 NO_NUMBERS = (None,) * 8  # of nodes whose operands are all tensors
 
 
@@ -76,6 +81,10 @@ class PointwiseNode(Node):
                 desc, spec, sources, target = step
                 if desc is None:
                     t = g
+                elif target is SUMMED:
+                    memory = desc(*[slots[k] for k in sources])
+                    results.append(make_tensor(spec, memory, memory.data))
+                    continue
                 else:
                     t = launch_tensor(desc, spec, *[slots[k] for k in sources])
                 results.append(t if target is None else fit(t, target))
@@ -152,7 +161,7 @@ def _prepare(node: PointwiseNode, g: Tensor, values: dict[int, Any]) -> None:
     """Keeps (numbers of the operands that were saved, a step an operand) for nodes and gradients of these kinds; steps are None where there is no kernel to launch.
 
     A step is None, PASS, or (descriptor, spec of what it computes, places of its operands, spec to fit it to or None); without a descriptor it is the
-    gradient itself that is fitted.
+    gradient itself that is fitted. Behind SUMMED it is (a launch that gives the memory, spec of the gradient, places of its operands, SUMMED).
     """
     recipe, kinds = node.recipe, node.kinds
     if any(k >= 0 and isinstance(value, Tensor) and value.spec is not (kinds[k] if k < len(kinds) else node.specs) for k, value in values.items()):
@@ -175,9 +184,30 @@ def _prepare(node: PointwiseNode, g: Tensor, values: dict[int, Any]) -> None:
             if plan.desc is None or plan.split:
                 steps = None
                 break
-            steps.append((plan.desc, plan.spec, sources, None if _fits(plan.spec, kind) else kind))
+            steps.append(_summed(operator, operands, plan, kind, sources) or (plan.desc, plan.spec, sources, None if _fits(plan.spec, kind) else kind))
     places = tuple([k for k in recipe.saves if k == len(kinds) or type(kinds[k]) is Spec])
     recipe.steps.put((g.spec, node.specs, kinds), (places, steps))
+
+
+def _summed(operator, operands: tuple, plan, kind: Spec, sources) -> tuple | None:
+    """The step of a gradient that is summed over the dimensions along which its operand was broadcast: both in one kernel, so that no element is written before.
+
+    None where nothing is summed, where elements would be rounded in between, and while somebody records kernels, who may have better use for the elements.
+    """
+    shape, dtype, tensors = plan.spec.shape, kind.dtype, [o for o in operands if isinstance(o, Tensor)]
+    if shape == kind.shape or KEEP[0] or dtype.name not in ("float32", "float64") or any([o.spec.dtype is not dtype for o in (plan, *tensors)]):
+        return None
+    extra = len(shape) - len(kind.shape)
+    dims = (*range(extra), *[extra + d for d, size in enumerate(kind.shape) if size == 1 and shape[extra + d] != 1])
+    if not (dims and plan.spec.numel):
+        return None
+    kept = Layout.contiguous(tuple([1 if d in dims else size for d, size in enumerate(shape)]))
+    ins = [(dtype, o.spec.layout.expand(shape)) if isinstance(o, Tensor) else SCALARS[type(o)] for o in operands]
+    spec = kind.with_layout(Layout.contiguous(kind.shape))
+    return plan_fold((E.rsum(operator.expr),), dims, [(dtype, kept)], ins, result_bytes=spec.nbytes).caller(), spec, sources, SUMMED
+
+
+SCALARS = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64")}
 
 
 def _fits(spec: Spec, target: Spec) -> bool:
