@@ -55,8 +55,10 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     O = (S + 2·padding − dilation·(K−1) − 1)//stride + 1; transposed: O = (S−1)·stride − 2·padding + dilation·(K−1) + output_padding + 1.
     """
     n = input.ndim - 2
-    stride, padding, dilation, output_padding = (tuple(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation, output_padding))
+    if not (type(stride) is type(padding) is type(dilation) is tuple and len(stride) == len(padding) == len(dilation) == n):
+        stride, padding, dilation = (tuple(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation))
     if transposed:
+        output_padding = tuple(output_padding) * (n if len(output_padding) == 1 else 1)
         sizes = [(s - 1) * t - 2 * p + d * (k - 1) + e + 1 for s, t, p, d, k, e in zip(input.shape[2:], stride, padding, dilation, weight.shape[2:], output_padding)]
         if any(size < 1 for size in sizes):
             raise RuntimeError(
@@ -65,19 +67,38 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
             )
         out = _input_gradient(input, weight, sizes, stride, padding, dilation, groups, last.form_of(input, weight))
         return out if bias is None else (out + bias.reshape(-1, *(1,) * n)).to(input.dtype)
-    return correlate(input, weight, bias, stride, padding, dilation, groups, last.form_of(input, weight))
+    return correlate(input, weight, bias, stride, padding, dilation, groups)
 
 
-def correlate(x, weight, bias, stride, padding, dilation, groups, form):
-    """The plain convolution for tuples of steps, recorded. form: the memory format of the result."""
-    if not _has_kernel(x, stride):
+def correlate(x, weight, bias, stride, padding, dilation, groups, form=None):
+    """The plain convolution for tuples of steps, recorded. form: the memory format of the result, where operands do not say it."""
+    key = x.spec, weight.spec, None if bias is None else bias.spec, stride, padding, dilation, groups, form
+    way = _ways.get(key)
+    if way is None:
+        way = _ways.put(key, _way(x, weight, bias, stride, padding, dilation, groups, form))
+    if way is _BY_PRODUCTS:
         return _by_products(pad(x, around(padding, padding)), weight, bias, stride, dilation, groups)
     wanted = tracking(x, weight, *(() if bias is None else (bias,)))
-    places = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(x.shape[2:], padding, dilation, weight.shape[2:], stride)]
-    out = _correlate(plain(x), plain(weight), None if bias is None else plain(bias).contiguous(), places, stride, padding, dilation, groups, form)
+    out = way(x, weight, bias)
     if wanted:
         record(ConvolutionBackward0, (x, weight, bias), out, (x, weight), stride=stride, padding=padding, dilation=dilation, groups=groups, transposed=False)
     return out
+
+
+_ways = PlanCache()  # how a convolution of given operands is computed: a function of them
+_BY_PRODUCTS = object()  # in operators that are recorded
+
+
+def _way(x, weight, bias, stride, padding, dilation, groups, form):
+    if not _has_kernel(x, stride):
+        return _BY_PRODUCTS
+    form = last.form_of(x, weight) if form is None else form
+    places = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(x.shape[2:], padding, dilation, weight.shape[2:], stride)]
+    if not x.is_meta and not weight.is_meta and products.takes(x, weight, stride, padding, dilation, groups, places):
+        in_place = products.way(plain(x), plain(weight), bias, places, stride, form)
+        if in_place is not None:
+            return in_place
+    return lambda x, weight, bias: _correlate(plain(x), plain(weight), None if bias is None else plain(bias).contiguous(), places, stride, padding, dilation, groups, form)
 
 
 def _rows(x, weight, groups):

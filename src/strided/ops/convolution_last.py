@@ -99,8 +99,8 @@ def correlate(x, weight, bias, places, stride, before, dilation, groups: int, ou
             elements = _chosen(elements, weight.shape[2:], taps)
     else:
         elements = weight
-    room = new_storage(scratch)
-    slots = x.ptr, elements.ptr, 0 if bias is None else bias.ptr, *((room.data,) if scratch else ())
+    room = (new_storage(scratch),) if scratch else ()
+    slots = x.ptr, elements.ptr, 0 if bias is None else bias.ptr, *[r.data for r in room]
     if out is not None:
         launch(descriptor, out.ptr, *slots)
         return out
@@ -205,6 +205,6 @@ def weight_gradient(x, weight: Spec, g, stride, before, dilation, groups: int):
             built = kernels.build_weight_gradient(x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, groups, spec.nbytes)
         plan = _plans.put(key, (spec, *built))
     spec, descriptor, scratch = plan
-    room = new_storage(scratch)
-    mem = launch_new(descriptor, x.ptr, g.ptr, *((room.data,) if scratch else ()))
+    room = (new_storage(scratch),) if scratch else ()
+    mem = launch_new(descriptor, x.ptr, g.ptr, *[r.data for r in room])
     return wrap(spec, mem, mem.data).contiguous(memory_format=suggested(weight.layout))

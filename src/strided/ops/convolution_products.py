@@ -9,8 +9,10 @@ from math import prod
 
 from ..formats import contiguous_format, suggested
 from ..layout import Layout
-from ..tensor import Spec, empty_of
+from ..tensor import Spec, empty_of, wrap
+from .added import linear
 from .convolution_last import layout_of
+from .folding import plain
 from .matmul import matmul
 from .table import TABLE
 
@@ -76,7 +78,7 @@ def correlate(x, weight, bias, places, stride, form):
     last = form is not contiguous_format
     if last or positions == 1:
         columns, rows = _columns(x, kernel, stride, places, True), _rows(weight, True)
-        out = matmul(columns, rows.t()) if bias is None else TABLE["addmm"].call(bias, columns, rows.t())
+        out = linear(columns, rows, bias)
         return _image(out, batch, places) if last else out.view(batch, -1, *places)
     columns, rows = _columns(x, kernel, stride, places, False), _rows(weight, False)
     if bias is not None and x.dtype.itemsize < 4:  # rounded after its bias is added, not before
@@ -86,6 +88,34 @@ def correlate(x, weight, bias, places, stride, form):
         if bias is not None:
             out = out.add_(bias.reshape(-1, 1))
     return out.view(batch, -1, *places)
+
+
+def way(x, weight, bias, places, stride, form):
+    """`correlate` as a function of (x, weight, bias) for operands of these specs, where both are read in place; None where they are not."""
+    kernel, batch = tuple(weight.shape[2:]), x.shape[0]
+    last = form is not contiguous_format
+    as_rows = last or prod(places) == 1
+    if prod(kernel) != 1 or any(s != 1 for s in stride) or not as_rows and bias is not None and x.dtype.itemsize < 4:
+        return None
+    columns, rows = _columns(x, kernel, stride, places, as_rows), _rows(weight, as_rows)
+    if not as_rows and batch == 1:
+        columns = columns[0]
+    if columns.ptr != x.ptr or rows.ptr != weight.ptr:
+        return None
+    shape = batch, weight.shape[0], *places
+    seen, rows, spec = columns.spec, rows.spec, Spec.of(layout_of(shape) if last else Layout.contiguous(shape), x.dtype, x.device)
+
+    def by_linear(x, weight, bias):
+        out = linear(wrap(seen, x.mem, x.ptr), wrap(rows, weight.mem, weight.ptr), None if bias is None else wrap(bias.spec, bias.mem, bias.ptr))
+        return wrap(spec, out.mem, out.ptr)
+
+    def by_matmul(x, weight, bias):
+        out = matmul(wrap(rows, weight.mem, weight.ptr), wrap(seen, x.mem, x.ptr))
+        if bias is not None:
+            out.add_(plain(bias).reshape(-1, 1))
+        return wrap(spec, out.mem, out.ptr)
+
+    return by_linear if as_rows else by_matmul
 
 
 def input_gradient(g, weight, sizes, stride, form):

@@ -3,6 +3,7 @@ import math
 
 from ... import ops
 from ...autograd.function import Function
+from ...dispatch import PlanCache
 from ...ops.convolution import convolution, windows
 from . import checks, counts
 from .entry import entry
@@ -34,7 +35,17 @@ def _check(x, weight, bias, n, groups, name):
         raise RuntimeError(f"{name}: expected bias of one dimension, but got bias of size {list(bias.shape)}")
 
 
+_STEPS = (tuple, int)
+_checked = PlanCache()  # steps as tuples, by kinds of operands that went through all checks
+
+
 def _conv(n, input, weight, bias, stride, padding, dilation, groups):
+    key = None
+    if type(stride) in _STEPS and type(padding) in _STEPS and type(dilation) in _STEPS and type(groups) is int:
+        key = n, input.spec, weight.spec, None if bias is None else bias.spec, stride, padding, dilation, groups
+        known = _checked.get(key)
+        if known is not None:
+            return convolution(input, weight, bias, *known, False, (0,) * n, groups)
     name = f"conv{n}d"
     if input.dim() not in (n + 1, n + 2) or groups <= 0:
         _check(input, weight, bias, n, groups, name)
@@ -53,6 +64,8 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
             "Kernel size can't be greater than actual input size"
         )
     out = convolution(x, weight, bias, stride, padding, dilation, False, (0,) * n, groups)
+    if x is input and key is not None and all(type(v) is int for steps in (stride, padding, dilation) for v in steps):
+        _checked.put(key, (stride, padding, dilation))
     return out if input.dim() == n + 2 else out.squeeze(0)
 
 
