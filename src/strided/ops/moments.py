@@ -5,7 +5,9 @@ import math
 
 from .. import dtypes
 from ..autograd import backward, no_grad, record, tracking
+from ..dispatch import HOOKS
 from ..kernels import expr as E
+from ..kernels.recipes import KEEP
 from .folding import Fold, conjugates, dims_of, expand_reduced
 from .reduce import _cast, _mean, mean
 from .reduce import sum as sum_
@@ -77,11 +79,17 @@ var = operator("var", out=True, flops=lambda args, kwargs, result: 4 * args[0].n
 std = operator("std", out=True, flops=lambda args, kwargs, result: 4 * args[0].numel())(_deviation("std", True))
 
 
+_spread = Fold("var_backward", lambda x, g: g * (x - E.rsum(x) / E.extent()), 2, ("element",))
+ROWS, LONG = 8, 1 << 16  # from so many rows on, none of them longer, the gradient of a variance is one kernel
+
+
 def _var_gradient(x, g, node):
     count = math.prod(x.shape[d] for d in node.dims)
     free = count - node.correction
+    if 0 < count <= LONG and x.spec.numel >= ROWS * count and free > 0 and not (x.dtype.is_complex or HOOKS.active or KEEP[0] or tracking(x, g)):
+        return _spread((x, expand_reduced(g * (2.0 / free), x.shape, node.dims, node.keepdim)), node.dims, (x.dtype,))
     centred = x - mean(x, node.dims or None, True) if node.dims else x - x
-    return expand_reduced(g, x.shape, node.dims, node.keepdim) * (2.0 / free if free > 0 else math.nan) * centred
+    return expand_reduced(g, x.shape, node.dims, node.keepdim) * (2.0 / free if free else math.nan) * centred
 
 
 @backward("Var", saved_names=("self",))
