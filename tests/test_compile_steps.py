@@ -268,6 +268,22 @@ def test_a_learning_rate_that_changes():
         same(net, other)
 
 
+def test_options_are_looked_at_anew_though_nothing_else_changes():
+    """Numbers that plain options decide are kept until one of those changes, be it to an equal value."""
+    (net, optimizer), (other, its) = setting(weight_decay=0.01), setting(weight_decay=0.01)
+    run, eager = torch.compile(step_of(net, optimizer)), step_of(other, its)
+    for number, (x, y) in enumerate(batches(12)):
+        for one in (optimizer, its):
+            if number % 3 == 2:
+                one.param_groups[0]["lr"] = float(f"0.0{number}")
+            if number % 4 == 3:
+                one.param_groups[0]["weight_decay"] = float("0.01") if number < 8 else 0.5
+        run(x, y)
+        eager(x, y)
+        same(net, other)
+    assert run.programs == 2
+
+
 def test_a_bad_target_leaves_everything_as_it_was():
     net, optimizer = setting()
     run = torch.compile(step_of(net, optimizer))

@@ -105,8 +105,9 @@ def ask(updates: list[Update], rules: list[tuple]) -> list[float] | None:
     return None if asked is None or asked.rules != rules else asked.numbers
 
 
-def constant(updates: list[Update], rules: list[tuple]) -> tuple[Any, list[float]] | None:
-    """(a native function that says whether the numbers are still the present ones, the numbers), where nothing but plain options of this package's optimisers decides them; None elsewhere."""
+def constant(updates: list[Update], rules: list[tuple]) -> tuple[Any, list[float], list] | None:
+    """(a native function that says whether the numbers are still the present ones, the numbers, what the function looks at), where nothing but plain options of this package's optimisers
+    decides them; None elsewhere."""
     options = [(update.group, key, value) for update in updates for key, value in update.group.items() if key != "params"]
     simple = lambda value: isinstance(value, (int, float, str, bool, type(None))) or isinstance(value, tuple) and all(map(simple, value))
     package = __name__.partition(".")[0]
@@ -115,7 +116,7 @@ def constant(updates: list[Update], rules: list[tuple]) -> tuple[Any, list[float
     asked = _asked(updates)
     if asked is None or asked.ahead or asked.rules != rules:  # counts of steps change
         return None
-    return unchanged(dicts=options), asked.numbers
+    return unchanged(dicts=options), asked.numbers, options
 
 
 def _asked(updates: list[Update]) -> _Asked | None:
