@@ -8,6 +8,7 @@ import strided as torch
 from strided.kernels import conv, jit, native
 from strided.kernels.conv_direct_ir import direct_module
 from strided.kernels.conv_packed_ir import packed_module
+from strided.kernels.conv_rows_ir import rows_gradient_module, rows_module
 from strided.kernels.conv_weight_ir import weight_module
 from strided.kernels.gemm_pack import Kind
 from strided.kernels.gemm_text import TYPES
@@ -213,6 +214,7 @@ def test_kernels_compile_for_other_hosts(monkeypatch, triple, cpu, features, ins
         kind = Kind(dtype, dtype, acc, acc, "", conv.direct_tile(TYPES[dtype][1]))
         block = conv._block(TYPES[dtype][1])
         texts = [direct_module(kind, dtype, attributes), packed_module(kind, dtype, attributes), weight_module(kind, block, dtype, attributes), maximum_module(kind, dtype, True, attributes)]
+        texts += [build("double" if acc == "float64" else "float", kind.tile, taps, stride, 7, attributes) for build in (rows_module, rows_gradient_module) for taps, stride in ((3, 1), (5, 2))]
         for text in texts:
             module = llvm.parse_assembly(text)
             module.verify()

@@ -17,6 +17,7 @@ from .table import TABLE
 FEATURES = 256  # that every element laid out is multiplied by, at least
 WINDOW = 1000  # elements, at least
 WEIGHTS = 1 << 20  # images with channels innermost: so many do not stay in cache while a kernel of its own passes over positions
+LEAST = 1 << 22  # multiplications, at least
 ENTRY = 1 << 23  # elements laid out of one batch entry, at most
 ROOM = 1 << 24  # and of the entries that are multiplied at once
 
@@ -51,7 +52,7 @@ def takes(what: str, dtype, weight, batch: int, places, groups: int, form) -> bo
     weight: shape [F, C, K..]; places: positions of one entry.
     """
     features, elements, positions = weight[0], prod(weight[1:]), prod(places)
-    if groups != 1 or features < FEATURES or positions * elements > ENTRY or batch * positions * elements * features < 1 << 22 or len(places) > 2:
+    if groups != 1 or features < FEATURES or positions * elements > ENTRY or batch * positions * elements * features < LEAST or len(places) > 2:
         return False
     if dtype.itemsize < 4 and (what == "input" or batch * positions * elements > ROOM):  # sums of several products would be rounded each time
         return False
