@@ -68,6 +68,7 @@ def build_indexed(op: str, dtype, shape, target, source, indices, *, wrap=True, 
     granule = (rows // shape[0] or 1) if put and split_rows else 1
     work = rows * inner
     parts = native.parts_for(work, GRAIN) if split_inner or split_rows else 1
+    parts = parts if put else native.slices_for(parts, 2 * work * size)
     kind = dtype.name if op in PUTS[1:] else _integer(size)
     widths = tuple(_integer(width) for width, *_ in indices)
     stream = run and op == "get" and work * size >= STREAM and inner * size >= LONG
@@ -397,7 +398,7 @@ def _copy_plan(itemsize: int, shape, target, source, result_bytes) -> bytes:
     numel = 1
     for n in shape:
         numel *= n
-    parts = native.parts_for(numel, GRAIN)
+    parts = native.slices_for(native.parts_for(numel, GRAIN), 2 * numel * itemsize)
     width = _integer(itemsize)
     across = [d for d in range(len(shape) - 1) if source[d] == itemsize]
     if across and to[-1] == itemsize and source[-1] != itemsize and shape[across[0]] >= 4 and shape[-1] >= 4:

@@ -10,7 +10,8 @@ from .gemm_text import Function, module, vector
 
 TYPES = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 AHEAD = 32  # runs of the source that are fetched ahead: nobody else foresees lines so far apart
-FURTHER = 64  # where the target is streamed: into the second-level cache, for what is written keeps the first busy
+FURTHER = 24  # where the target is streamed: into the second-level cache, for what is written keeps the first busy. Lines a power of two apart share few places there
+TOGETHER = 2  # lines of each of the target's rows that are then written one after the other
 
 
 def turn(size: int, stream: bool, lines: int) -> str:
@@ -27,22 +28,45 @@ def turn(size: int, stream: bool, lines: int) -> str:
     # What is left at the ends is covered by squares that begin earlier and write some values a second time, if there is room for one.
     room = f.both(f.compare("sge", "%n", w), f.compare("sge", "%m", w))
     whole_n = f.op(f"select i1 {room}, i64 %n, i64 0")
-    aligned = f.mul(f.div("%m", w), w)
-    whole_m = aligned if stream else f.op(f"select i1 {room}, i64 %m, i64 0")
-    mark = f", align {w * size}, !nontemporal !900" if stream else f", align {size}"
-    with f.loop(0, whole_m, w) as j:
-        j = j if stream else f.min(j, f.sub("%m", w))
+
+    def fetch(j, distance, count, level):
         for r in range(w):
-            ahead = f.at("i8", "%source", f.mul(f.add(f.add(j, r), FURTHER if stream else AHEAD), "%source_step"))
-            for line in range(lines if stream else 1):
-                f.do(f"call void @llvm.prefetch.p0(ptr {f.at('i8', ahead, 64 * line)}, i32 0, i32 {2 if stream else 3}, i32 1)")
-        with f.loop(0, whole_n, w) as i:
-            i = f.min(i, f.sub("%n", w))
-            at = f.at(element, "%source", i)
-            values = [f.load(wide, f.at("i8", at, f.mul(f.add(j, r), "%source_step")), size) for r in range(w)]
-            to = f.at(element, "%to", j)
-            for r, value in enumerate(transposed(f, element, values)):
-                f.do(f"store {wide} {value}, ptr {f.at('i8', to, f.mul(f.add(i, r), '%to_step'))}{mark}")
+            ahead = f.at("i8", "%source", f.mul(f.add(f.add(j, r), distance), "%source_step"))
+            for line in range(count):
+                f.do(f"call void @llvm.prefetch.p0(ptr {f.at('i8', ahead, 64 * line)}, i32 0, i32 {level}, i32 1)")
+
+    def square(i, j):
+        """Vectors of the target's rows i…i + w from j on."""
+        at = f.at(element, "%source", i)
+        return transposed(f, element, [f.load(wide, f.at("i8", at, f.mul(f.add(j, r), "%source_step")), size) for r in range(w)])
+
+    if stream:  # rows of the target stay in cache until some lines of each are whole, which then are written together
+        block = w * TOGETHER
+        rows = f.variable(f"[{lines * 64 // size * block} x {element}]", None, 64)
+        with f.loop(0, f.mul(f.div("%m", block), block), block) as j:
+            for part in range(0, block, w):
+                fetch(f.add(j, part), FURTHER, lines, 2)
+                with f.loop(0, whole_n, w) as i:
+                    i = f.min(i, f.sub("%n", w))
+                    for r, value in enumerate(square(i, f.add(j, part))):
+                        f.store(wide, value, f.at(element, rows, f.add(f.mul(f.add(i, r), block), part)), 64)
+            f.do('fence syncscope("singlethread") seq_cst')
+            with f.loop(0, whole_n) as i:
+                to, row = f.at("i8", f.at(element, "%to", j), f.mul(i, "%to_step")), f.at(element, rows, f.mul(i, block))
+                for part in range(0, block, w):
+                    f.do(f"store {wide} {f.load(wide, f.at(element, row, part), 64)}, ptr {f.at(element, to, part)}, align 64, !nontemporal !900")
+            f.do('fence syncscope("singlethread") seq_cst')
+        whole_m = f.mul(f.div("%m", block), block)
+    else:
+        whole_m = f.op(f"select i1 {room}, i64 %m, i64 0")
+        with f.loop(0, whole_m, w) as j:
+            j = f.min(j, f.sub("%m", w))
+            fetch(j, AHEAD, 1, 3)
+            with f.loop(0, whole_n, w) as i:
+                i = f.min(i, f.sub("%n", w))
+                to = f.at(element, "%to", j)
+                for r, value in enumerate(square(i, j)):
+                    f.store(wide, value, f.at("i8", to, f.mul(f.add(i, r), "%to_step")), size)
 
     def singly(low_i, high_i, low_j, high_j):
         with f.loop(low_i, high_i) as i, f.loop(low_j, high_j) as j:
