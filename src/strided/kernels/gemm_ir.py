@@ -26,6 +26,7 @@ FIRST = 8
 AFTER, AFTER_WORDS = 5, 6  # of the header: what runs on finished blocks of C (0: nothing), and where its words begin (epilogue.py)
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
 MIDDLE = 640  # rows of C up to which panels of B are packed by the first tiles that read them
+DENSE = 1024  # bytes from one row of B to the next up to which it need not be packed, where A is not either: so few pages that their addresses are all at hand
 BLOCK = 8  # panels of C that it is given together
 NEAR = 5 << 18  # bytes of B's panels that stand in the second-level cache beside a block of A
 STACK = 32768  # bytes of scratch up to which no allocation is made
@@ -268,7 +269,8 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     dot, word = kind.dot, kind.word
     tiles, front = bool(dot and dot.form == "tiles"), int(bool(dot and dot.moved))  # rows before a panel of B: where its sums start
     direct = kind.plain  # what is converted on the way is packed
-    few = f.both("%low", f.compare("eq", "%csb", 1)) if direct else "false"
+    low = f.op(f"or i1 %low, {f.compare('sle', '%rsb', DENSE // SIZES[bm])}") if kind.left == "rows" else "%low"
+    few = f.both(low, f.compare("eq", "%csb", 1)) if direct else "false"
     hidden = "false"  # whether the first tile of a panel packs it
     if direct and kind.left != "rows":
         hidden = f.both("%middle", f.compare("eq", "%csb", 1), unit, f.compare("sge", f.min("%m", "%mc"), top))
