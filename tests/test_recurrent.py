@@ -131,3 +131,22 @@ def test_other_modules_and_packed_sequences_agree(network, arguments):
     by_cells, other = net(nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 5])))  # by single steps
     again, _ = nn.utils.rnn.pad_packed_sequence(by_cells)
     assert torch.allclose(out, again) and torch.allclose(h, other)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("rows", [1, 15, 17, 32])
+def test_gradients_that_lie_otherwise(kind, rows):
+    """Of a sum (one number everywhere), of a result with its dimensions swapped, and of every second element: as those of the same numbers in a row."""
+    torch.manual_seed(rows)
+    net, x = kind(3, 6), torch.randn(4, rows, 3)
+    losses = [
+        (lambda out: out.sum(), torch.ones(4, rows, 6)),
+        (lambda out: out.mean((0, 2)).sum(), torch.full((4, rows, 6), 1 / 24)),
+        (lambda out: (out.transpose(0, 1) * weights.transpose(0, 1)).sum(), weights := torch.randn(4, rows, 6)),
+        (lambda out: (out.permute(2, 0, 1) * weights.permute(2, 0, 1)).sum(), weights),
+    ]
+    for loss, gradient in losses:
+        found = torch.autograd.grad(loss(net(x)[0]), list(net.parameters()))
+        expected = torch.autograd.grad(net(x)[0], list(net.parameters()), gradient.contiguous())
+        for a, b in zip(found, expected):
+            assert torch.allclose(a, b, rtol=1e-5, atol=1e-5)

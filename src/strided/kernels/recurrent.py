@@ -96,12 +96,13 @@ def _tile(tile: Tile, rows: int) -> Tile:
     return tile._replace(heights=min(choices, key=slots))
 
 
-def build_layer(mode: str, backward: bool, dtype, steps: int, rows: int, hidden: int, reverse: bool, keep: bool = True) -> tuple[bytes, int]:
+def build_layer(mode: str, backward: bool, dtype, steps: int, rows: int, hidden: int, reverse: bool, keep: bool = True, d_out: tuple[int, int] = (0, 0)) -> tuple[bytes, int]:
     """Descriptor of a layer of [steps, rows, hidden], and its bytes of scratch. Slots: FORWARD or BACKWARD of recurrent_ir.py, 0 for what a cell has not.
 
     Forward: out, cells [L, N, H], saved [L, N, 4, H] ([1, N, 4, H] without `keep`), x [L, N, gates·H], h0, c0 [N, H],
     bias [gates·H] (a GRU's), weight [gates·H, H]. Backward: d_x, d_p (gradients of x and of the products with the state: one tensor where they are equal), d_h and d_c (in: of the last
-    state, out: of the first), then what forward made, d_out, and h0, c0, weight again. All contiguous, of one dtype.
+    state, out: of the first), then what forward made, d_out, and h0, c0, weight again. All of one dtype and contiguous, but for
+    d_out, of which rows are: d_out says how many elements lie from step to step and from row to row of it.
     """
     cell = CELLS[mode]
     name = dtype.name
@@ -121,5 +122,5 @@ def build_layer(mode: str, backward: bool, dtype, steps: int, rows: int, hidden:
     offsets = [0]
     for count in ((most + top) * k + t.nr, columns * k + t.nr, (most + top) * columns, top * t.nr, most * hidden):
         offsets.append(offsets[-1] + _round_up(count * size, 64) + 64)
-    words = [steps, rows, hidden, width, int(reverse), int(keep), columns, *offsets[1:]]
+    words = [steps, rows, hidden, width, int(reverse), int(keep), columns, *offsets[1:], *d_out]
     return native.pack_desc(address, len(BACKWARD if backward else FORWARD), parts, work > GIL_GRAIN, 0, words), parts * offsets[-1]

@@ -14,8 +14,9 @@ from .gemm_text import AS_WRITTEN, SIZES, Function, module
 from .loops import Body
 from .lower import Lowering, Value
 
-# Sizes (width: all gates of a row; keep: whether each step saves its gates in a place of its own); elements from row to row of products; offsets of the scratch's parts in bytes.
-WORDS = "steps rows hidden width reverse keep ld at_b at_t at_held at_kept scratch".split()
+# Sizes (width: all gates of a row; keep: whether each step saves its gates in a place of its own); elements from row to row of products; offsets of the scratch's parts in bytes;
+# elements from step to step and from row to row of the outputs' gradient.
+WORDS = "steps rows hidden width reverse keep ld at_b at_t at_held at_kept scratch d_step d_row".split()
 FIRST = 8
 Place = tuple[str, int]  # a row's pointer, and which piece of `hidden` elements behind it
 
@@ -154,7 +155,8 @@ def backward_kernel(kind: Kind, names: Sequence[str], attributes: str) -> Functi
             place = f.add(f.mul(t, word["rows"]), row)
             one = f.mul(place, hidden)
             where = {
-                "saved": f.at(acc, slot["saved"], f.mul(one, 4)), "h": f.at(acc, slot["out"], one), "c": f.at(acc, slot["cells"], one), "d_out": f.at(acc, slot["d_out"], one),
+                "saved": f.at(acc, slot["saved"], f.mul(one, 4)), "h": f.at(acc, slot["out"], one), "c": f.at(acc, slot["cells"], one),
+                "d_out": f.at(acc, slot["d_out"], f.add(f.mul(t, word["d_step"]), f.mul(row, word["d_row"]))),
                 "d_state": behind(i), "kept": f.at(acc, kept, f.mul(i, hidden)), "d_c": f.at(acc, slot["d_c"], f.mul(row, hidden)),
                 "d_x": f.at(acc, slot["d_x"], f.mul(place, width)), "d_p": f.at(acc, slot["d_p"], f.mul(place, width)),
                 **{name: f.at(acc, pointer, f.mul(row, hidden)) for name, pointer in previous.items()},
@@ -164,7 +166,7 @@ def backward_kernel(kind: Kind, names: Sequence[str], attributes: str) -> Functi
         pack_panels(f, kind, source, width, rows, width, left)
         following = f.op(f"select i1 {inside}, i64 {before}, i64 {t}")
         place = f.mul(f.add(f.mul(following, word["rows"]), begin), hidden)
-        product(f, kind, rows, word["ld"], width, left, right, sums, held, *((f.at(acc, slot["saved"], f.mul(place, 4)), 4) if "saved" in names else (f.at(acc, slot["d_out"], place), 1)))
+        product(f, kind, rows, word["ld"], width, left, right, sums, held, *((f.at(acc, slot["saved"], f.mul(place, 4)), 4) if "saved" in names else (f.at(acc, slot["out"], place), 1)))
     with f.loop(0, rows) as i, f.loop(0, hidden) as j:
         value = f.plus(acc, 1, f.load(acc, f.at(acc, behind(i), j)), f.load(acc, f.at(acc, kept, f.add(f.mul(i, hidden), j))))
         f.store(acc, value, f.at(acc, slot["d_h"], f.add(f.mul(f.add(begin, i), hidden), j)))

@@ -54,11 +54,13 @@ def _backward(mode: str, node, x, h0, c0, weight, out, d_out, d_h, d_c) -> tuple
     hidden = width // CELLS[mode].gates
     start = lambda g: TABLE["new_zeros"].call(x, (rows, hidden)) if g is None else TABLE["clone"].call(plain(g).contiguous())  # written by the kernel
     d_h, d_c = start(d_h), None if c0 is None else start(d_c)
-    d_out = TABLE["new_zeros"].call(x, (steps, rows, hidden)) if d_out is None else plain(d_out).contiguous()
+    d_out = TABLE["new_zeros"].call(x, (hidden,)).expand(steps, rows, hidden) if d_out is None else plain(d_out)
+    if hidden > 1 and d_out.stride(2) != 1:  # of the same number everywhere, as a sum's gradient is, one row is enough
+        d_out = d_out.contiguous() if any(d_out.stride()) or not rows else d_out[0, 0].contiguous().expand(steps, rows, hidden)
     d_x = _fresh(x, steps, rows, width)
     d_p = _fresh(x, steps, rows, width) if mode == "gru" else d_x
     h, c, w = (None if t is None else plain(t).contiguous() for t in (h0, c0, weight))
-    descriptor, scratch = _plan(mode, True, x.dtype, steps, rows, hidden, bool(node.reverse))
+    descriptor, scratch = _plan(mode, True, x.dtype, steps, rows, hidden, bool(node.reverse), True, d_out.stride()[:2])
     room = new_storage(scratch)
     made = out.ptr, _pointer(node.cells), _pointer(node.saved_gates)
     launch(descriptor, d_x.ptr, d_p.ptr, d_h.ptr, _pointer(d_c), *made, d_out.ptr, h.ptr, _pointer(c), w.ptr, room.data)
