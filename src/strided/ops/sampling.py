@@ -4,10 +4,12 @@ from __future__ import annotations
 import itertools
 
 from ..autograd import backward, engine, record, tracking
-from ..dispatch import PlanCache, launch_new
+from ..dispatch import PlanCache, launch, launch_new
+from ..kernels import expr as E
 from ..kernels import samples as kernels
+from ..kernels.map import build_map
 from ..layout import Layout
-from ..tensor import Spec, Tensor, wrap
+from ..tensor import Spec, Tensor, empty, wrap
 from .folding import plain
 from .onlooking import seen_as
 from .table import TABLE
@@ -30,6 +32,43 @@ def sample(image: Tensor, positions: Tensor, weights: Tensor) -> Tensor:
     if tracking(image, weights):
         record(SamplesBackward0, (image, weights), out, (image, positions, weights))
     return out
+
+
+def linear_taps(grid: Tensor, sizes: tuple[int, ...], border: bool, align_corners: bool) -> tuple[Tensor, Tensor]:
+    """(positions, weights) [n, 2, N, P] of the pixels beside places in -1..1, grid [N, .., n] with x first, the image's `sizes` with x last. Not recorded.
+
+    border: places outside are moved to the border, a NaN to the first pixel.
+    """
+    n, shape = len(sizes), grid.shape[:-1]
+    key = grid.spec, n, border, align_corners
+    plan = _plans.get(key)
+    if plan is None:
+        spec = Spec.of(Layout.contiguous((n, 2, shape[0], grid.numel() // (n * max(shape[0], 1)))), grid.dtype, grid.device)
+        results, exprs = [(grid.dtype, Layout.contiguous(shape))] * (4 * n), _taps(n, border, align_corners)
+        place = Layout.of(shape, grid.stride()[:-1])
+        plan = _plans.put(key, (spec, build_map(exprs, results, [(grid.dtype, place)] * n + [("param", "f64")] * n)))
+    spec, descriptor = plan
+    positions, weights = empty(spec.shape, grid.dtype, grid.device), empty(spec.shape, grid.dtype, grid.device)
+    step, place = spec.nbytes // (2 * n), grid.stride(-1) * grid.itemsize
+    outs = [t.ptr + k * step for t in (positions, weights) for k in range(2 * n)]
+    launch(descriptor, *outs, *[grid.ptr + (n - 1 - d) * place for d in range(n)], *[float(s) for s in sizes])
+    return positions, weights
+
+
+def _taps(n: int, border: bool, align_corners: bool) -> list:
+    """Of n places and n sizes: both positions of each dimension, then both weights of each; rounded where operators one after the other would."""
+    positions, weights = [], []
+    for d in range(n):
+        place, size = E.param(d), E.param(n + d)
+        pixel = (place + 1) / 2 * (size - 1) if align_corners else (E.rounded((place + 1) * size) - 1) / 2
+        pixel = E.rounded(pixel)
+        if border:
+            moved = E.clamp(pixel, 0, size - 1)
+            pixel = E.where(moved == moved, moved, 0.0)
+        start = E.floor(pixel)
+        positions += start, start + 1
+        weights += start + 1 - pixel, pixel - start
+    return positions + weights
 
 
 def _run(build, shape, image, positions, operands) -> Tensor:

@@ -8,6 +8,7 @@ from ...dispatch import launch
 from ...formats import contiguous_format, suggested
 from ...kernels import sampler
 from ...ops import resample, sampling
+from ...ops.folding import plain
 from ...ops.onlooking import seen_as
 from . import counts
 from .antialias import smoothed
@@ -250,6 +251,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 def _sampled(input, grid, mode, padding_mode, align_corners):
     n = input.dim() - 2
+    if mode == "bilinear" and padding_mode != "reflection" and not tracking(grid) and sampling.takes(input, grid):
+        positions, weights = sampling.linear_taps(plain(grid), tuple(input.shape[2:]), padding_mode == "border", bool(align_corners))
+        return sampling.sample(input, positions, weights).unflatten(2, grid.shape[1:-1])  # [N, C, Ho, Wo]
     taps = []  # for each dimension of the image: [(whole positions, weights)], each [N, Ho, Wo]
     for d, size in enumerate(input.shape[2:]):
         pixel = _pixel(grid[..., n - 1 - d], size, align_corners)
