@@ -96,14 +96,23 @@ def run_chain(nodes: list[Node], grad, retain_graph: bool) -> None:
         if grad is None and node.skips_undefined:
             results = (None,) * len(edges)
         else:
-            node.needs = (edges[0] is not None, edges[1] is not None) if len(edges) == 2 else tuple([edge is not None for edge in edges])
+            if len(edges) == 2:
+                node.needs = edges[0] is not None, edges[1] is not None
+            elif len(edges) == 1:
+                node.needs = _ALL_OF_ONE if edges[0] is not None else _NONE_OF_ONE
+            else:
+                node.needs = tuple([edge is not None for edge in edges])
             results = node.apply(grad)
             if type(results) is not tuple or len(results) != len(edges):
                 results = counted(node, results)
-        for look in LOOKS:
-            look(node, (grad,), results)
+        if LOOKS:
+            for look in LOOKS:
+                look(node, (grad,), results)
         if not retain_graph:
-            node.release()
+            if node.holds:
+                node.release()
+            elif node.saves or node.keeps:
+                node.saves = RELEASED
         following = leaves = None
         for edge, grad in zip(edges, results):
             if edge is None or grad is None:

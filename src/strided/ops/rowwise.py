@@ -251,17 +251,35 @@ def NativeLayerNormBackward0(node, g):
     dims = node.dims
     if tracking(g, x, weight):
         return _layer_norm_composed(node, g, x, weight)
+    needs, key = node.needs, (g.spec, x.spec, mean.spec, dims, weight if weight is None else weight.spec)
+    found = _layer_norm_backs.get(key)
+    if found is None:
+        gx = gw = gb = None
+        if needs[0]:
+            fold, operands = (_layer_norm_back, (g, x, mean, rstd)) if weight is None else (_layer_norm_back_w, (g, x, mean, rstd, weight))
+            gx = fold(operands, dims, (x.dtype,))
+        if needs[1] or needs[2]:
+            rows = tuple(range(dims[0]))
+            dtype = x.dtype if weight is None else weight.dtype
+            gw, gb = _layer_norm_back_affine((g, x, mean, rstd), rows, (dtype, dtype))
+            if needs[0] and not g.is_meta:
+                inner, (spec,) = fold.plans[(dims, False, (x.dtype,), *[o.spec for o in operands])]
+                outer, specs = _layer_norm_back_affine.plans[(rows, False, (dtype, dtype), *[o.spec for o in operands[:4]])]
+                _layer_norm_backs.put(key, (inner.caller(), spec, outer.launch, specs))
+        return gx, gw if needs[1] else None, gb if needs[2] else None
+    into, spec, sums, (of_weight, of_bias) = found
+    slots = g.ptr, x.ptr, mean.ptr, rstd.ptr
     gx = gw = gb = None
-    if node.needs[0]:
-        if weight is None:
-            gx = _layer_norm_back((g, x, mean, rstd), dims, (x.dtype,))
-        else:
-            gx = _layer_norm_back_w((g, x, mean, rstd, weight), dims, (x.dtype,))
-    if node.needs[1] or node.needs[2]:
-        rows = tuple(range(dims[0]))
-        dtype = x.dtype if weight is None else weight.dtype
-        gw, gb = _layer_norm_back_affine((g, x, mean, rstd), rows, (dtype, dtype))
-    return gx, gw if node.needs[1] else None, gb if node.needs[2] else None
+    if needs[0]:
+        memory = into(*slots) if weight is None else into(*slots, weight.ptr)
+        gx = wrap(spec, memory, memory.data)
+    if needs[1] or needs[2]:
+        gw, gb = empty_of(of_weight), empty_of(of_bias)
+        sums(gw.ptr, gb.ptr, *slots)
+    return gx, gw if needs[1] else None, gb if needs[2] else None
+
+
+_layer_norm_backs = PlanCache()  # (launch of the input's gradient, its spec, launch of the other two, their specs) by the kinds of what is saved
 
 
 def _sum_rows(t, dims):
