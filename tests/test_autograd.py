@@ -602,3 +602,40 @@ def test_a_table_read_several_times_has_one_gradient():
     doubled = table * 2
     (looked(b, doubled).sum() + doubled[3].sum() + looked(a, doubled).sum()).backward()
     assert table.grad.tolist() == [[103, 103], [6, 6], [0, 0], [29, 29]]
+
+
+@pytest.mark.parametrize("shape", [(6, 1, 5), (1, 3, 1), (1,), (), (3, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_gradients_of_broadcast_operands_are_sums_of_the_products(shape, dtype):
+    torch.manual_seed(3)
+    dtype = getattr(torch, dtype)
+    x, y = torch.randn(6, 3, 5).to(dtype), (torch.rand(shape) + 0.5).to(dtype).requires_grad_()
+    for _ in range(2):  # the second pass takes what the first prepared
+        y.grad = None
+        (x / y).sum().backward()
+        expected = (-x.double() / y.detach().double() ** 2).sum_to_size(y.shape)
+        assert y.grad.shape == y.shape and y.grad.dtype is dtype
+        assert torch.allclose(y.grad.double(), expected, rtol=2e-2 if dtype is torch.bfloat16 else 1e-5, atol=0.1 if dtype is torch.bfloat16 else 1e-5)
+
+
+def test_names_of_what_a_node_keeps():
+    x = torch.ones(2, 3, requires_grad=True)
+    node = (x * x).sum(1).grad_fn
+    assert node._saved_keepdim is False and "_saved_keepdim" in dir(node)
+    product = node.next_functions[0][0]
+    assert product._saved_self is x and product._saved_other is x
+    with pytest.raises(AttributeError, match="_saved_nothing"):
+        product._saved_nothing
+
+
+@pytest.mark.parametrize("dims, keepdim", [((-1,), True), ((0, 1), False), ((1,), False)])
+def test_gradient_of_a_standard_deviation_over_rows(dims, keepdim):
+    torch.manual_seed(5)
+    x = torch.randn(12, 10, 16, dtype=torch.float64, requires_grad=True)
+    out = x.std(dims, keepdim=keepdim)
+    weights = torch.randn(*out.shape, dtype=torch.float64)
+    (out * weights).sum().backward()
+    count = x.numel() // out.numel()
+    spread = x.detach() - x.detach().mean(dims, keepdim=True)
+    scale = (weights / out.detach() / (count - 1)).reshape(spread.mean(dims, keepdim=True).shape)
+    assert torch.allclose(x.grad, spread * scale, rtol=1e-12, atol=1e-14)

@@ -366,3 +366,16 @@ assert EinMix("a b c -> a b d", weight_shape="c d", bias_shape="d", c=4, d=5)(x)
 """
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_arrays_of_one_shape_and_other_bytes():
+    import numpy as np
+
+    for _ in range(2):  # what is found for one array is good for its kind only
+        assert torch.from_numpy(np.arange(4, dtype="<i4")).tolist() == [0, 1, 2, 3]
+        assert torch.from_numpy(np.arange(8, dtype="<i4")[::2]).stride() == (2,)
+        with pytest.raises(ValueError, match="byte order"):
+            torch.from_numpy(np.arange(4, dtype=">i4"))
+        with pytest.raises(ValueError, match="negative"):
+            torch.from_numpy(np.arange(4, dtype="<i4")[::-1])
+        assert torch.from_numpy(np.arange(4, dtype="<f4")).dtype is torch.float32

@@ -352,3 +352,23 @@ def test_a_memory_format_reaches_images_only():
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4, 2)).to(memory_format=torch.channels_last)
     assert [p.stride() for p in model.parameters()] == [(27, 1, 9, 3), (1,), (1,), (1,), (4, 1), (1,)]
     assert model[0].weight.is_leaf and model.to(torch.float64, memory_format=torch.contiguous_format)[0].weight.stride() == (27, 9, 3, 1)
+
+
+def test_parameters_come_in_the_order_of_their_names_and_once():
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.extra = torch.ones(2)
+
+        def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+            yield prefix + "extra", self.extra
+
+    shared = nn.Linear(2, 2)
+    model = nn.Sequential(shared, nn.Sequential(nn.LayerNorm(2), shared), nn.Linear(2, 1, bias=False))
+    model.tied = model[2].weight
+    assert [id(p) for p in model.parameters()] == [id(p) for _, p in model.named_parameters()] and len(list(model.parameters())) == 5
+    assert [id(p) for p in model.parameters(recurse=False)] == [id(model[2].weight)]
+    own = Own()
+    assert [id(p) for p in own.parameters()] == [id(own.extra)]
+    around = nn.Sequential(nn.Linear(1, 1), own)
+    assert [id(p) for p in around.parameters()] == [id(p) for _, p in around.named_parameters()]
