@@ -68,7 +68,7 @@ def test_a_bad_target_behind_what_was_written_and_drawn():
         same(net, other)
         for a, b in zip(net.buffers(), other.buffers()):
             torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-7)
-    assert run.programs == 2 and run.last is not None
+    assert run.programs == 2 and run.recent
 
 
 def test_bad_ids_leave_everything_as_it_was():

@@ -38,6 +38,7 @@ from .versions import apart
 
 CHANGES = "it changes the state of a module or a variable"
 WARM_UP = 2  # calls of a kind that may change state before it is believed that they always do: first calls fill caches and make buffers
+RECENT = 2  # kinds of call that are tried first: steps that add to gradients alternate with those that do not
 LIMIT = 8  # kinds of call that are recorded; the next ones run eagerly
 
 
@@ -59,7 +60,7 @@ class Compiled:
         self.changing: dict[tuple, int] = {}  # how many calls of a kind have changed state
         self.reasons: list[str] = []
         self.order = next(_order)
-        self.last: Quick | None = None  # of the recording that served last
+        self.recent: tuple[Quick, ...] = ()  # of the recordings that served last
         self.recording = threading.Lock()
         LIVE.add(self)
         functools.update_wrapper(self, function, updated=())
@@ -85,11 +86,11 @@ class Compiled:
         return sum(entry.ready for entries in self.entries.values() for entry in entries)
 
     def __call__(self, *args, **kwargs):
-        last = self.last
-        if last is not None and last.fits(*args, **kwargs):
-            numbers = last.numbers()
-            if numbers is not None:
-                return last.run((self.function, args, kwargs, None), last.leaves(args, kwargs), numbers)
+        for quick in self.recent:
+            if quick.fits(*args, **kwargs):
+                numbers = quick.numbers()
+                if numbers is not None:
+                    return quick.run((self.function, args, kwargs, None), quick.leaves(args, kwargs), numbers)
         if busy() or STATE.saved_hooks:
             return self.function(*args, **kwargs)
         key, leaves, objects = call_key(args, kwargs)
@@ -101,7 +102,8 @@ class Compiled:
                 if numbers is not None:
                     if entry.first_look is None and entry.quick is not None:
                         entry.first_look = quick_call(entry, args, kwargs) or False
-                    self.last = entry.first_look or None
+                    if isinstance(entry.first_look, Quick):
+                        self.recent = (entry.first_look, *[quick for quick in self.recent if quick is not entry.first_look][: RECENT - 1])
                     if RUNNING:  # a profile is open: what is replayed is a row of it
                         with record_function(f"Torch-Compiled Region: {getattr(self.function, '__qualname__', type(self.function).__name__)}"):
                             return entry.call(self.function, args, kwargs, leaves, numbers)
