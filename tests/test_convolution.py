@@ -7,6 +7,7 @@ import pytest
 import strided as torch
 from strided.kernels import conv, jit, native
 from strided.kernels.conv_direct_ir import direct_module
+from strided.kernels.conv_few_ir import few_module
 from strided.kernels.conv_packed_ir import packed_module
 from strided.kernels.conv_rows_ir import rows_gradient_module, rows_module
 from strided.kernels.conv_weight_ir import weight_module
@@ -215,6 +216,7 @@ def test_kernels_compile_for_other_hosts(monkeypatch, triple, cpu, features, ins
         block = conv._block(TYPES[dtype][1])
         texts = [direct_module(kind, dtype, attributes), packed_module(kind, dtype, attributes), weight_module(kind, block, dtype, attributes), maximum_module(kind, dtype, True, attributes)]
         texts += [build("double" if acc == "float64" else "float", kind.tile, taps, stride, 7, attributes) for build in (rows_module, rows_gradient_module) for taps, stride in ((3, 1), (5, 2))]
+        texts.append(few_module("double" if acc == "float64" else "float", kind.tile, 5, attributes))
         for text in texts:
             module = llvm.parse_assembly(text)
             module.verify()

@@ -68,6 +68,26 @@ def test_windows_that_do_not_overlap(case):
         compare_with_integers(case, last)
 
 
+FEW = [
+    ((3, 3, 9, 8), (20, 3, 3, 3), 2, 1, 1, 1),
+    ((2, 3, 20, 19), (70, 3, 7, 7), 2, 3, 1, 1),
+    ((2, 5, 8, 8), (35, 5, 2, 2), 2, 0, 1, 1),  # side by side
+    ((2, 18, 5, 6), (33, 18, 1, 1), 1, 0, 1, 1),
+    ((2, 4, 7, 9), (16, 4, 3, 2), 1, 2, 2, 1),
+    ((1, 2, 4, 5, 6), (17, 2, 2, 3, 2), 1, 1, 1, 1),
+]
+
+
+@pytest.mark.parametrize("case", FEW, ids=str)
+def test_few_channels(case):
+    compare_with_integers(case, last)
+
+
+@pytest.mark.parametrize("case", FEW[::2], ids=str)
+def test_few_channels_with_short_vectors(avx2, case):  # noqa: F811
+    compare_with_integers(case, last)
+
+
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_transposed_windows_side_by_side(channels_last):
     x, w, b = torch.arange(2 * 6 * 3 * 4).reshape(2, 6, 3, 4) % 7 - 3, torch.arange(6 * 16 * 4).reshape(6, 16, 2, 2) % 5 - 2, torch.arange(16)

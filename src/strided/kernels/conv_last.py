@@ -8,6 +8,7 @@ from math import prod
 
 from . import jit, native
 from .conv import direct_tile
+from .conv_few_ir import HEIGHT, VECTORS, few_module
 from .conv_last_ir import WORDS, column_gradient_module, column_module, gradient_module, product_module
 from .conv_rows_ir import STRIDES, TAPS, rows_gradient_module, rows_module
 from .conv_rows_ir import WORDS as ROW_WORDS
@@ -18,6 +19,7 @@ from .matmul import GIL_GRAIN, THREAD_GRAIN, _round_up
 DTYPES = ("float32", "float64")
 CHAIN = 128  # products that are added up one after the other before the sum is put aside: the weights of so many stay in the first-level cache
 POSITIONS = 512  # of an item
+FEW = 24  # elements of a window that all stay in registers while features pass by
 BAND_BYTES = 512 << 10  # of a padded copy: a quarter of a usual second-level cache
 
 
@@ -168,6 +170,25 @@ def build_weight_gradient(dtype, x, g, kernel, stride, before, dilation, groups:
     words = w.words(groups, features, x, g, ranges, offsets)
     parts = max(1, min(parts, groups * ranges))
     return native.pack_desc(address, 4, parts, work > GIL_GRAIN, result_bytes, words), parts * offsets[-1]
+
+
+def few(features: int, channels: int, kernel, groups: int) -> bool:
+    """Whether `build_few_gradient` is the way to a weights' gradient: rows of the window are shorter than those of features."""
+    return groups == 1 and features >= 16 and (channels < 16 or prod(kernel) * channels <= FEW)
+
+
+def build_few_gradient(dtype, x, g, kernel, stride, before, dilation, result_bytes: int = 0) -> tuple[bytes, int]:
+    """`build_weight_gradient` for few channels and one group: d_weight [K, F]."""
+    acc, t, size = _tile(dtype)
+    features = g.shape[1]
+    w = _Window(x, g, kernel, stride, before, dilation, x.shape[1], size, True, POSITIONS // 2)
+    longest, most = max(length for _, length in w.pieces), HEIGHT if len(t.heights) > 3 else 5
+    height = -(-longest // -(-longest // most))
+    address = jit.compile_kernel(("channels last, weights of few channels", acc, repr(t), height), lambda: few_module(acc, t, height, jit.host().attributes))
+    work = w.batch * features * prod(w.places) * sum(length for _, length in w.pieces)
+    offsets = w.scratch(size)
+    parts = max(1, min(native.parts_for(work, THREAD_GRAIN), -(-features // (VECTORS * t.width))))
+    return native.pack_desc(address, 4, parts, work > GIL_GRAIN, result_bytes, w.words(1, features, x, g, 1, offsets)), parts * offsets[-1]
 
 
 def build_columns(dtype, out, x, kernel, stride, before, dilation, result_bytes: int = 0) -> tuple[bytes, int]:

@@ -234,7 +234,7 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups, f
     the result.
     """
     kernel, unit = weight.shape[2:], (1,) * len(stride)
-    if products.reach(sizes, weight, stride, padding, dilation, groups, g.shape[2:]):
+    if products.reach(sizes, weight, stride, padding, dilation, groups, g.shape[2:]) and (form is contiguous_format or weight.shape[0] >= 8):
         return plain(products.input_gradient(g, weight, sizes, stride, form))
     if form is contiguous_format and last.better(g.dtype, weight.shape, g.shape[2:], groups):
         return _row_major(_plain_input_gradient(last.laid_out(g), last.weights(weight), sizes, stride, padding, dilation, groups, channels_last))
@@ -270,7 +270,8 @@ def _weight_gradient(x, weight, g, stride, padding, dilation, groups, form):
     n, kernel = len(stride), tuple(weight.shape[2:])
     if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta:
         x, g = plain(x), plain(g)
-        if products.takes(x, weight, stride, padding, dilation, groups, g.shape[2:]):
+        few = form is not contiguous_format and x.dtype.itemsize >= 4 and last.takes(x.dtype, *weight.shape[:2], groups) and last.short(weight.shape, groups)
+        if not few and products.takes(x, weight, stride, padding, dilation, groups, g.shape[2:]):
             return plain(products.weight_gradient(x, weight.spec, g, stride, form))
         if unfolded.takes("weight", x.dtype, weight.shape, x.shape[0], g.shape[2:], groups, form):
             return plain(unfolded.weight_gradient(x, weight.spec, g, stride, padding, dilation, form))

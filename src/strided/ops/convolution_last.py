@@ -4,6 +4,7 @@ The operator, its gradients and the other kernels are convolution.py's.
 """
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import NamedTuple
 
@@ -186,6 +187,13 @@ def phases(kernel, sizes, stride, padding, dilation):
         yield Phase(tuple(where), tuple(counts), None if nothing else tuple(taps), tuple(before), tuple(steps))
 
 
+def short(weight, groups: int) -> bool:
+    """Whether windows (weight: shape [F, C, K..]) have so few elements that a product of columns is slower than `weight_gradient`."""
+    features, channels, *kernel = weight
+    elements = math.prod(kernel) * channels
+    return kernels.few(features, channels, kernel, groups) and (elements <= kernels.FEW or elements <= 2 * kernels.FEW and elements > channels)
+
+
 def weight_gradient(x, weight: Spec, g, stride, before, dilation, groups: int):
     """[F, C/g, K..]: the sum over batch and positions of g [N, F, O..] times the windows of x [N, C, S..]."""
     x, g = laid_out(x), laid_out(g)
@@ -200,6 +208,9 @@ def weight_gradient(x, weight: Spec, g, stride, before, dilation, groups: int):
             arguments = x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, spec.nbytes
             rows = kernels.in_rows(kernel[-1], kernel, stride, dilation)
             built = (kernels.build_rows_gradient(*arguments), 0) if rows else kernels.build_column_gradient(*arguments)
+        elif kernels.few(weight.shape[0], weight.shape[1], kernel, groups):
+            spec = Spec.of(Layout.contiguous((*kernel, *weight.shape[1::-1])).permute((n + 1, n, *range(n))), x.dtype, x.device)
+            built = kernels.build_few_gradient(x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, spec.nbytes)
         else:
             spec = Spec.of(layout_of(weight.shape), x.dtype, x.device)
             built = kernels.build_weight_gradient(x.dtype, x.spec.layout, g.spec.layout, kernel, stride, before, dilation, groups, spec.nbytes)
