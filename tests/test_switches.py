@@ -103,5 +103,10 @@ def test_transfers(monkeypatch):
             dist.P2POp(dist.all_reduce, torch.ones(2), 0)
         with pytest.raises(ValueError, match="Invalid ``p2p_op_list``"):
             dist.batch_isend_irecv([3])
+        x = torch.ones(2, requires_grad=True)
+        (dist.nn.all_gather(x)[0] * 3 + dist.nn.functional.all_reduce(x) + dist.nn.scatter([x])).sum().backward()
+        assert x.grad.tolist() == [5, 5] and not hasattr(dist.nn, "RemoteModule")
+        with pytest.raises(RuntimeError, match="must have one tensor a process"):
+            dist.nn.scatter([x, x])
     finally:
         dist.destroy_process_group()

@@ -5,6 +5,7 @@ threads. Source: PyTorch's documentation of torch.distributed; sentences of erro
 """
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -479,4 +480,7 @@ def implicit_replication() -> Iterator[None]:
     yield
 
 
-__getattr__ = _missing("torch.distributed")
+def __getattr__(name: str) -> Any:
+    if name == "nn":
+        return importlib.import_module(".distributed_nn", __package__)
+    return _missing("torch.distributed")(name)

@@ -47,6 +47,8 @@ RENAMED = {
     "distributed.device_mesh": "distributed",
     "distributed.distributed_c10d": "distributed",
     "distributed.constants": "distributed",
+    "distributed.nn": "distributed_nn",
+    "distributed.nn.functional": "distributed_nn",
     "distributed.algorithms": "distributed",
     "distributed.algorithms.join": "distributed",
     "distributed._tensor.experimental": "distributed",
