@@ -107,11 +107,12 @@ def _indexed(op, kind, size, widths, run, once, stream) -> str:
     row_low, row_high = b.select(by_inner, 0, row_low), b.select(by_inner, rows, row_high)
     low, high = b.share(inner)
     low, high = b.select(by_inner, low, 0), b.select(by_inner, high, inner)
-    with b.walk(7 + 4 * k, dims, 2 + k, row_low, row_high) as (_, offsets, _):
+    with b.walk(7 + 4 * k, dims, 2 + k, row_low, row_high) as (row, offsets, _):
         bases = [b.at(pointer, offset) for pointer, offset in zip(pointers, offsets)]
         if run:
             number = b.add(b.slot(0, "i64"), offsets[0]) if stream else ""
-            _checked(b, widths, bases[2:], extents, error, lambda at: _run(lowering, op, kind, size, bases, at, low, high, once, number))
+            following = _following(b, widths, bases, extents, dims, row, row_high) if stream and k == 1 else None
+            _checked(b, widths, bases[2:], extents, error, lambda at: _run(lowering, op, kind, size, bases, at, low, high, once, number, following))
         else:
             with b.loop(low, high) as i:
                 places = [b.at(base, b.mul(i, step)) for base, step in zip(bases, steps)]
@@ -119,6 +120,18 @@ def _indexed(op, kind, size, widths, run, once, stream) -> str:
     if stream:
         b.fence()
     return b.text(lowering.definitions())
+
+
+def _following(b, widths, bases, extents, dims, row, row_high):
+    """Where the run begins that the next of a plain sequence of indices names, as bytes behind the source; 0 where there is none. Only fetched, hence unchecked."""
+    found = b.cell("i64", "0")
+    more = b(f"and i1 {b(f'icmp eq i64 {dims}, 1')}, {b(f'icmp slt i64 {b.add(row, 1)}, {row_high}')}")
+    with b.when(more):
+        value = b.load(widths[0], b.at(bases[2], b.word(7 + 4 + 3)))
+        value = value if widths[0] == "i64" else b(f"sext {widths[0]} {value} to i64")
+        extent, stride, _ = extents[0]
+        found.set(b.mul(b.select(b(f"icmp slt i64 {value}, 0"), b.add(value, extent), value), stride))
+    return found.get()
 
 
 def _checked(b, widths, places, extents, error, action):
@@ -145,8 +158,9 @@ def _checked(b, widths, places, extents, error, action):
     b.either(good, lambda: action(offset), report)
 
 
-def _run(lowering, op, kind, size, bases, at, low, high, once, number=""):
-    """A contiguous run, elements low…high of it; past the caches where the target's address is given as a number. once: the source is one element."""
+def _run(lowering, op, kind, size, bases, at, low, high, once, number="", following=None):
+    """A contiguous run, elements low…high of it; past the caches where the target's address is given as a number. once: the source is one element. following: bytes to
+    the run that is read after it."""
     b = lowering.body
     start = b.mul(low, size)
     if op == "get":
@@ -154,7 +168,15 @@ def _run(lowering, op, kind, size, bases, at, low, high, once, number=""):
     else:
         to, source = b.at(b.at(bases[0], at), start), bases[1] if once else b.at(bases[1], start)
     if number:
-        b.run_past(to, b.add(number, start), source, b.mul(b.sub(high, low), size), lambda at: b.at(source, b.add(at, 2 * CHUNK)))
+        length = b.mul(b.sub(high, low), size)
+        after = source if following is None else b.at(b.at(bases[1], following), start)
+
+        def ahead(at):
+            place = b.add(at, 2 * CHUNK)
+            inside = b(f"icmp slt i64 {place}, {length}")
+            return b.at(b.select(inside, source, after, "ptr"), b.select(inside, place, b.sub(place, length)))
+
+        b.run_past(to, b.add(number, start), source, length, ahead)
         return
     if op in ("get", "set") and not once:
         b.declare("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")

@@ -121,15 +121,15 @@ def quick(kernel: Body, largest: bool) -> str:
         with b.when(b(f"fcmp {reaches} float {value}, {bound}")):
             meet(at, value)
     # ---- each one's rank is how many are better ----
-    count = found.get()
-    b.store(f"<{2 * half} x i64>", "splat (i64 -1)", candidate(count), ", align 8")
+    met = found.get()
+    b.store(f"<{2 * half} x i64>", "splat (i64 -1)", candidate(met), ", align 8")
     beyond = b.cell("i64", "-1")  # the key of the best that is not wanted
-    sound = b(f"and i1 {fine.get()}, {b(f'icmp slt i64 {count}, {CANDIDATES}')}")
+    sound = b(f"and i1 {fine.get()}, {b(f'icmp slt i64 {met}, {CANDIDATES}')}")
     with b.when(sound):
-        with b.loop(0, count) as i:
+        with b.loop(0, met) as i:
             own = b.load("i64", candidate(i))
             owns, rank = splat("i64", half, own), b.cell(pairs, "zeroinitializer")
-            with b.loop(0, count, half, extra=b.plain()) as j:
+            with b.loop(0, met, half, extra=b.plain()) as j:
                 below = b(f"icmp ult {pairs} {b.load(pairs, candidate(j), ', align 8')}, {owns}")
                 rank.set(b(f"add {pairs} {rank.get()}, {b(f'zext <{half} x i1> {below} to {pairs}')}"))
             place_of = b(f"call i64 @llvm.vector.reduce.add.v{half}i64({pairs} {rank.get()})")
