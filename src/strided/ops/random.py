@@ -76,7 +76,7 @@ def _named(name: str, size: tuple, named: dict) -> tuple:
         raise TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected sizes and generator, dtype, device, …")
     if named.get("names") is not None:
         raise NotImplementedError("named dimensions are not supported: drop names=")
-    return tuple(named["size"]) if "size" in named else size
+    return (tuple(named["size"]),) if "size" in named else size
 
 
 def _leaf(t: Tensor, requires_grad: bool) -> Tensor:
@@ -112,7 +112,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, dtype=dtypes.
     low, high, shape = _bounds_and_size("randint", args, low, high, size)
     dtype = dtype or dtypes.int64
     check_range(low, high, dtype)
-    return _leaf(fill_integers(_fresh(shape, dtype, device), low, high - low, generator), requires_grad)
+    return _leaf(fill_integers(_fresh(shape or ((),), dtype, device), low, high - low, generator), requires_grad)
 
 
 def _bounds_and_size(name: str, args: tuple, low, high, size):
@@ -199,7 +199,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, layout=N
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        return _leaf(fill_normal(_fresh(tuple(size), dtype, device), float(mean), float(std), generator), requires_grad)
+        return _leaf(fill_normal(_fresh(tuple(size) or ((),), dtype, device), float(mean), float(std), generator), requires_grad)
     with no_grad():  # the draw is standard normal, then scaled and moved; only a number as std goes into the draw itself
         if not isinstance(std, Tensor):
             out = TABLE["add"].call(fill_normal(_like(mean, None, None, None), 0.0, float(std), generator), mean)
