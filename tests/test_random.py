@@ -246,11 +246,11 @@ def test_errors(message):
 
 def test_single_numbers_by_their_empty_size():
     for make in (
-        lambda **o: torch.randint(0, 9, (), **o), lambda **o: torch.randint(9, [], **o), lambda **o: torch.randint(high=9, size=(), **o), lambda **o: torch.rand((), **o), lambda **o: torch.randn(size=(), **o),
-        lambda **o: torch.normal(0.0, 1.0, (), **o), lambda **o: torch.normal(0.0, 1.0, size=[], **o),
+        lambda **o: strided.randint(0, 9, (), **o), lambda **o: strided.randint(9, [], **o), lambda **o: strided.randint(high=9, size=(), **o), lambda **o: strided.rand((), **o), lambda **o: strided.randn(size=(), **o),
+        lambda **o: strided.normal(0.0, 1.0, (), **o), lambda **o: strided.normal(0.0, 1.0, size=[], **o),
     ):  # fmt: skip
-        first = make(generator=torch.Generator().manual_seed(3))
-        assert first.shape == () and torch.equal(first, make(generator=torch.Generator().manual_seed(3)))
-    assert torch.rand(size=(2, 3)).shape == (2, 3) and torch.randn(size=[2]).shape == (2,)
+        first = make(generator=strided.Generator().manual_seed(3))
+        assert first.shape == () and strided.equal(first, make(generator=strided.Generator().manual_seed(3)))
+    assert strided.rand(size=(2, 3)).shape == (2, 3) and strided.randn(size=[2]).shape == (2,)
     with pytest.raises(TypeError, match='rand\\(\\) missing 1 required positional arguments: "size"'):
-        torch.rand()
+        strided.rand()
