@@ -233,13 +233,17 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups, f
     With a stride, elements of the input meet only every stride-th element of the kernel: those of one phase are a convolution of their own, which writes into
     the result.
     """
-    kernel, unit = weight.shape[2:], (1,) * len(stride)
-    if products.reach(sizes, weight, stride, padding, dilation, groups, g.shape[2:]) and (form is contiguous_format or weight.shape[0] >= 8):
+    key = "input", g.spec, weight.spec, sizes, stride, padding, dilation, groups, form
+    way = _ways.get(key)
+    if way is None:
+        way = _ways.put(key, _input_way(g, weight, sizes, stride, padding, dilation, groups, form))
+    if way == "product":
         return plain(products.input_gradient(g, weight, sizes, stride, form))
-    if form is contiguous_format and last.better(g.dtype, weight.shape, g.shape[2:], groups):
+    if way == "turned":
         return _row_major(_plain_input_gradient(last.laid_out(g), last.weights(weight), sizes, stride, padding, dilation, groups, channels_last))
-    if unfolded.takes("input", g.dtype, weight.shape, g.shape[0], g.shape[2:], groups, form):
+    if way == "columns":
         return plain(unfolded.input_gradient(g, weight, sizes, stride, padding, dilation, form))
+    kernel, unit = weight.shape[2:], (1,) * len(stride)
     if any(d != 1 and s != 1 for d, s in zip(dilation, stride)):
         g, stride = spread(g, stride), unit  # [N, F, (O−1)·stride + 1]
     if form is not contiguous_format and not last.takes(g.dtype.compute, weight.shape[1] * groups, g.shape[1], groups):
@@ -265,19 +269,44 @@ def _plain_input_gradient(g, weight, sizes, stride, padding, dilation, groups, f
     return out
 
 
+def _input_way(g, weight, sizes, stride, padding, dilation, groups, form) -> str:
+    """How an input's gradient is computed."""
+    places = g.shape[2:]
+    if products.reach(sizes, weight, stride, padding, dilation, groups, places) and (form is contiguous_format or weight.shape[0] >= 8):
+        return "product"
+    if form is contiguous_format and last.better(g.dtype, weight.shape, places, groups):
+        return "turned"
+    return "columns" if unfolded.takes("input", g.dtype, weight.shape, g.shape[0], places, groups, form) else "kernel"
+
+
+def _weight_way(x, weight, places, stride, padding, dilation, groups, form) -> str:
+    """How the weights' gradient is computed."""
+    channels_last = form is not contiguous_format and last.takes(x.dtype.compute, weight.shape[0], x.shape[1], groups)
+    if channels_last and x.dtype.itemsize >= 4 and last.short(weight.shape, groups):
+        return "last"
+    if products.takes(x, weight, stride, padding, dilation, groups, places):
+        return "product"
+    if unfolded.takes("weight", x.dtype, weight.shape, x.shape[0], places, groups, form):
+        return "columns"
+    if form is contiguous_format and groups != 1 and places[-1] <= 28 and last.better(x.dtype, weight.shape, places, groups):
+        return "last"
+    return "last" if channels_last else "rows"
+
+
 def _weight_gradient(x, weight, g, stride, padding, dilation, groups, form):
     """[F, C/g, K..]: the product of the result's gradients and the windows, summed over batch and positions."""
     n, kernel = len(stride), tuple(weight.shape[2:])
     if _has_kernel(x, stride) and not tracking(x, g) and not x.is_meta:
         x, g = plain(x), plain(g)
-        few = form is not contiguous_format and x.dtype.itemsize >= 4 and last.takes(x.dtype, *weight.shape[:2], groups) and last.short(weight.shape, groups)
-        if not few and products.takes(x, weight, stride, padding, dilation, groups, g.shape[2:]):
+        key = "weight", x.spec, weight.spec, g.spec, stride, padding, dilation, groups, form
+        way = _ways.get(key)
+        if way is None:
+            way = _ways.put(key, _weight_way(x, weight, g.shape[2:], stride, padding, dilation, groups, form))
+        if way == "product":
             return plain(products.weight_gradient(x, weight.spec, g, stride, form))
-        if unfolded.takes("weight", x.dtype, weight.shape, x.shape[0], g.shape[2:], groups, form):
+        if way == "columns":
             return plain(unfolded.weight_gradient(x, weight.spec, g, stride, padding, dilation, form))
-        if form is contiguous_format and groups != 1 and g.shape[-1] <= 28 and last.better(x.dtype, weight.shape, g.shape[2:], groups):
-            return last.weight_gradient(x, weight.spec, g, stride, padding, dilation, groups)
-        if form is not contiguous_format and last.takes(x.dtype.compute, weight.shape[0], x.shape[1], groups):
+        if way == "last":
             if x.dtype.itemsize >= 4:
                 return last.weight_gradient(x, weight.spec, g, stride, padding, dilation, groups)
             return last.weight_gradient(x.float(), weight.spec, g.float(), stride, padding, dilation, groups).to(x.dtype)
