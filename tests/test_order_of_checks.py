@@ -116,3 +116,10 @@ def test_the_norm_of_one_element_is_its_size_whatever_the_order():
         assert torch.linalg.vector_norm(x, order, dim=1).tolist() == [7.0, 0.001]
         assert torch.norm(x[0], order).item() == 7.0
     assert torch.norm(x[0], 0).item() == 1.0
+
+
+def test_masks_of_numbers_are_named_as_pytorch_names_them():
+    x = torch.zeros(2, 3)
+    for dtype, name in ((torch.uint8, "unsigned char"), (torch.int64, "long int"), (torch.bfloat16, "c10::BFloat16")):
+        with pytest.raises(RuntimeError, match=f"masked_fill_ only supports boolean masks, but got mask with dtype {name}\n"):
+            x.masked_fill(torch.zeros(2, 3, dtype=dtype), 1.0)

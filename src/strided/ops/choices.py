@@ -5,6 +5,7 @@ import math
 from numbers import Real
 
 from .. import dtypes
+from ..errors import c_name
 from ..kernels import expr as E
 from ..tensor import Tensor
 from . import signatures
@@ -105,8 +106,8 @@ def masked_fill_(input, mask, value):
 
 def _mask(mask):
     if not isinstance(mask, Tensor) or mask.dtype is not dtypes.bool_:
-        got = mask.dtype.scalar_name if isinstance(mask, Tensor) else type(mask).__name__
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {got}")
+        got = c_name(mask.dtype) if isinstance(mask, Tensor) else type(mask).__name__
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {got}\n  Make it one: mask.bool().")
     return mask
 
 
