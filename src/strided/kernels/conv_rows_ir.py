@@ -114,7 +114,8 @@ def rows_module(acc: str, tile: Tile, taps: int, stride: int, positions: int, at
     out, x, weights, bias = k.slots
     next_ = f.mul(word["ww"], word["channels"])
     down = f.mul(word["wh"], word["channels"])
-    with k.rows(*k.share(f.mul(word["batch"], word["o1"])), x, out) as (source, target, begin, rows):
+    low, high = k.share(f.mul(word["batch"], word["o1"]))
+    with k.rows(low, high, x, out) as (source, target, begin, rows):
         factors = f.at(acc, weights, f.add(f.mul(word["w0"], word["channels"]), f.mul(begin, down)))
         with f.loop(0, word["o2"], positions) as column:
             given = f"ptr {source}, i64 {f.sub(f.mul(column, stride), word['p2'])}, i64 {word['size_w']}, i64 {word['xw']}, i64 {f.mul(word['e1'], word['xh'])}, i64 {rows}"

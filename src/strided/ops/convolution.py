@@ -133,7 +133,7 @@ def _correlate(x, weight, bias, places, stride, before, dilation, groups, form):
                 return last.correlate(x, weight, bias, *arguments, groups)
             return last.correlate(x.float(), weight.float(), None if bias is None else bias.float(), *arguments, groups).to(x.dtype)
         return _correlate(x.contiguous(), weight, bias, places, stride, before, dilation, groups, contiguous_format).contiguous(memory_format=form)
-    if last.better(x.dtype, weight.shape, places, groups):
+    if (groups != 1 or math.prod(places) > 100) and last.better(x.dtype, weight.shape, places, groups):  # for few positions, turning the weights takes longer
         return _row_major(_correlate(last.laid_out(x), last.weights(weight), bias, places, stride, before, dilation, groups, channels_last))
     x, weight = _rows(x, weight, groups), weight.contiguous()
     key = x.spec, weight.spec, tuple(places), stride, tuple(before), dilation, groups, bias is None

@@ -59,8 +59,9 @@ def resample(x: Tensor, bands: dict[int, Bands], node: str = "Resample", keeps: 
     alike: (windows' sizes, strides, padding, the weight of all their elements) where all bands are windows that are alike.
     """
     given = plain(x)
-    if alike is not None and last.adds(given, *alike[:2]):
-        out = last.window_sums(given, *alike, [bands[d].out if d in bands else x.shape[d] for d in range(2, x.ndim)])
+    kernel, stride, padding, weight = alike or ((), (), (), 0.0)
+    if kernel and last.adds(given, kernel, stride):
+        out = last.window_sums(given, kernel, stride, padding, weight, [bands[d].out if d in bands else x.shape[d] for d in range(2, x.ndim)])
     else:
         out = _products(given, bands)
     if tracking(x):
