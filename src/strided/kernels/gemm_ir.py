@@ -283,8 +283,15 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     def b_at(k, n):
         return f.at(bm, "%b", f.add(f.mul(k, "%rsb"), f.mul(n, "%csb")))
 
+    # Panels that one block of rows meets are not needed again: each is put down where the one before was, and the last columns' behind it.
+    alone = f.both(hidden, f.compare("sle", "%m", "%mc"), f.compare("eq", "%keep", 0))
+    whole_columns = "0"
+
     def right_at(j, depth):
         """The panel of B that begins with column j of those packed."""
+        if hidden != "false":
+            behind = f.op(f"select i1 {f.compare('slt', j, whole_columns)}, i64 0, i64 {nr}")
+            j = f.op(f"select i1 {alone}, i64 {behind}, i64 {j}")
         return f.at(word, f.load("ptr", block), f.add(f.mul(j, f.add(depth, front)), front * nr))
 
     def pack_b(k, n, width, length, target):
@@ -323,6 +330,7 @@ def rectangle(kind: Kind, attributes: str) -> Function:
     f.declared.add("declare i64 @llvm.smax.i64(i64, i64)")
     with f.loop(0, "%n", "%nc") as n0:
         n_here = f.min("%nc", f.sub("%n", n0))
+        whole_columns = f.mul(f.div(n_here, nr), nr)
         with f.loop(0, rounds) as round_:
             k0 = f.mul(round_, "%kc")
             k_here = f.min("%kc", f.sub("%k", k0))
@@ -371,6 +379,11 @@ def rectangle(kind: Kind, attributes: str) -> Function:
                         wanted = f.both(near, f.compare("slt", place, rows_after))
                         share = f.op(f"select i1 {wanted}, ptr {f.at('i8', after_a, f.mul(place, by_row))}, ptr {share}")
                         ahead = f.op(f"select i1 {wanted}, i64 {f.mul('%csa', SIZES[am])}, i64 {ahead}")
+                        if hidden != "false":  # the tiles after the one that packs B fetch a line each of every row that the next panel is packed from
+                            turn = f.sub(f.div(i, top), 1)
+                            fetches = f.both(hidden, f.compare("eq", m0, 0), f.op("xor i1 %ready, true"), f.compare("ult", turn, nr * SIZES[bm] // 64))
+                            share = f.op(f"select i1 {fetches}, ptr {f.at('i8', b_at(k0, f.add(column, nr)), f.mul(turn, 64))}, ptr {share}")
+                            ahead = f.op(f"select i1 {fetches}, i64 {f.mul('%rsb', SIZES[bm])}, i64 {ahead}")
                         if kind.left == "rows":  # panels of A that are not packed come from further away than B's: the first tiles fetch the next rows
                             begins = f.compare("eq", j, 0)
                             share = f.op(f"select i1 {begins}, ptr {row_of(f.add(i, top))}, ptr {share}")
