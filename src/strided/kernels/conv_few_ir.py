@@ -5,8 +5,8 @@ Windows are pieces found in tables as in conv_last_ir.py, whose vectors are wind
 """
 from __future__ import annotations
 
-from .conv_last_ir import Text, band
-from .gemm_pack import Tile, masked_load, masked_store
+from .conv_last_ir import Text, add_sums, band
+from .gemm_pack import Tile, masked_load
 from .gemm_text import SIZES, Function, module, vector
 
 VECTORS = 2  # of features
@@ -36,15 +36,7 @@ def element_tile(acc: str, tile: Tile, height: int, count: int, attributes: str)
                     f.store(wide, f.fma(acc, w, a, values[j], f.load(wide, sums[r][j], 64), tile.fused), sums[r][j], 64)
 
     f.choose(f.compare("sge", "%lanes", count * w), lambda: sweep(lambda place: f.load(wide, place, size)), lambda: sweep(lambda place: masked_load(f, acc, w, place, mask)))
-    for r in range(height):
-        target = f.at(acc, "%sums", f.mul("%features", r))
-        with f.when(f.compare("sgt", "%elements", r)):
-            for j in range(count):
-                place, value = f.at(acc, target, j * w), f.load(wide, sums[r][j], 64)
-                if j < count - 1:
-                    f.store(wide, f.plus(acc, w, value, f.load(wide, place, size)), place, size)
-                else:
-                    masked_store(f, acc, w, f.plus(acc, w, value, masked_load(f, acc, w, place, mask)), place, mask)
+    add_sums(f, acc, w, sums, "%elements", "%features", mask)
     return f
 
 

@@ -282,16 +282,22 @@ def gradient_tile(acc: str, tile: Tile, height: int, count: int, attributes: str
             a = f.splat(acc, f.load(acc, f.at(acc, row, offset)), w)
             for j in range(count):
                 f.store(wide, f.fma(acc, w, a, values[j], f.load(wide, sums[r][j], 64), tile.fused), sums[r][j], 64)
-    for r in range(height):
-        target = f.at(acc, "%sums", f.mul("%ld", r))
-        with f.when(f.compare("sgt", "%features", r)):
-            for j in range(count):
-                place, value = f.at(acc, target, j * w), f.load(wide, sums[r][j], 64)
-                if j < count - 1:
+    add_sums(f, acc, w, sums, "%features", "%ld", mask)
+    return f
+
+
+def add_sums(f: Function, acc: str, w: int, sums: list[list[str]], rows: str, ld: str, mask: str) -> None:
+    """Adds the first `rows` rows of sums, which stand in registers, to those at %sums, `ld` elements apart; `mask` says what there is of the last vector of a row."""
+    wide, size = vector(acc, w), SIZES[acc]
+    for r, vectors in enumerate(sums):
+        target = f.at(acc, "%sums", f.mul(ld, r))
+        with f.when(f.compare("sgt", rows, r)):
+            for j, slot in enumerate(vectors):
+                place, value = f.at(acc, target, j * w), f.load(wide, slot, 64)
+                if j < len(vectors) - 1:
                     f.store(wide, f.plus(acc, w, value, f.load(wide, place, size)), place, size)
                 else:
                     masked_store(f, acc, w, f.plus(acc, w, value, masked_load(f, acc, w, place, mask)), place, mask)
-    return f
 
 
 def gradient_module(acc: str, tile: Tile, height: int, attributes: str) -> str:

@@ -6,7 +6,8 @@ times a vector, or a few of them, is the same with B transposed. Nothing is pack
 from __future__ import annotations
 
 from . import jit
-from .gemm_ir import batch_offsets, epilogue, scalar_slots
+from .gemm_ir import batch_offsets, scalar_slots
+from .gemm_micro import epilogue
 from .gemm_pack import Kind, masked_load
 from .gemm_text import SIZES, TYPES, Function, is_float, mangled, module, vector
 from .scratch import SCRATCH, claimed

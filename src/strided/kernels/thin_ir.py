@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .gemm_ir import STACK, batch_offsets, epilogue
+from .gemm_ir import STACK, batch_offsets
+from .gemm_micro import epilogue
 from .gemm_pack import Kind, Tile, masked_load, masked_store, pack, transposed
 from .gemm_text import DROPPED, SIZES, TYPES, Function, module, vector
 from .gemv_ir import BATCH, arguments, opening, put
