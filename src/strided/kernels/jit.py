@@ -191,7 +191,9 @@ def _tell_perf(key: Hashable, blob: bytes, addresses: dict[str, int]) -> None:
         if info & 15 == 2:  # STT_FUNC
             label = sections[names][4] + text
             places[blob[label:blob.index(0, label)].decode()] = place, length
-    with open(f"/tmp/perf-{os.getpid()}.map", "a") as lines:
+    # The name can be foreseen and the folder is everybody's: a link that somebody left there is not followed.
+    file = os.open(f"/tmp/perf-{os.getpid()}.map", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with open(file, "a") as lines:
         symbol, address = next(iter(addresses.items()))
         base = address - places[symbol][0]
         lines.writelines(f"{base + place:x} {length:x} {label} {name}\n" for label, (place, length) in places.items())
