@@ -35,13 +35,14 @@ def pair(shape, dtype, transposed=False):
     return turn(make(strided)), turn(make(torch)) if torch else None
 
 
-def product(m, n, k, dtype="float32", transposed=False, batch=()):
-    a, b = pair((*batch, m, k), dtype), pair((*batch, k, n), dtype, transposed)
+def product(m, n, k, dtype="float32", transposed=False, batch=(), columns=False):
+    """`columns`: the left operand is stored by columns, as in the gradient of a weight."""
+    a, b = pair((*batch, m, k), dtype, columns), pair((*batch, k, n), dtype, transposed)
     flops = 2 * m * n * k
     for size in batch:
         flops *= size
     moved = (m * k + k * n + m * n) * a[0].element_size()
-    name = f"{dtype} {'x'.join(map(str, batch)) + ' of ' if batch else ''}{m}x{k} @ {k}x{n}{' (transposed)' if transposed else ''}"
+    name = f"{dtype} {'x'.join(map(str, batch)) + ' of ' if batch else ''}{m}x{k}{' (by columns)' if columns else ''} @ {k}x{n}{' (transposed)' if transposed else ''}"
     return name, flops, moved, lambda: a[0] @ b[0], (lambda: a[1] @ b[1]) if torch else None
 
 
@@ -59,6 +60,10 @@ def cases(quick):
     yield from (product(n, n, n) for n in (4, 16, 32, 64, 128))
     yield product(512, 768, 768, transposed=True)
     yield product(512, 3072, 768, transposed=True)
+    for k in (384, 512):  # few columns, and their weights' gradients: a small model's training
+        yield product(768, 128, k)
+        yield product(k, 128, 768, columns=True)
+    yield product(128, 512, 768, columns=True)
     for rows in (1, 8):
         yield product(rows, 3072, 768)
         yield product(rows, 3072, 768, transposed=True)
