@@ -6,6 +6,7 @@ ends in an error that says so and never in a wrong number.
 
 from __future__ import annotations
 
+import sys
 from math import prod
 from typing import Any
 
@@ -360,10 +361,10 @@ class BlockTensor(Tensor):
         return prod(lead), self._stored[-1], (steps + [(0, 0)] * 3)[:3], parts
 
     def seen(self) -> tuple:
-        """(all that a kernel's plan depends on, the parts it reads, their slots); made once, for products are asked for it every time."""
+        """(all that a kernel's plan depends on, in one word that dictionaries find quickly; the parts it reads, their slots). Made once: products ask for it every time."""
         if self._seen is None:
             rows, columns, strides, parts = self.walk()
-            self._seen = (self.format, rows, columns, tuple(strides)), parts, self.slots(parts)
+            self._seen = sys.intern(f"{self.format.name} {rows} {columns} {strides}"), parts, self.slots(parts)
         return self._seen
 
     def slots(self, parts) -> tuple[int, ...]:

@@ -19,8 +19,7 @@ from .gemv_ir import horizontal
 from .scratch import SCRATCH, claimed
 
 MOST = 4  # rows of X up to which this kernel is the faster one
-AHEAD = 1024  # bytes of a row that are fetched before they are used
-ROWS = 4  # rows of W that share the loads of X
+AHEAD = 512  # bytes of a row that are fetched before they are used
 
 
 class Dots(NamedTuple):
@@ -32,6 +31,11 @@ class Dots(NamedTuple):
     @property
     def lanes(self) -> int:
         return self.width // 4
+
+    @property
+    def together(self) -> int:
+        """Rows of W that share the loads of X: their sums stand in registers, of which AVX2 has half as many."""
+        return 4 if self.how == "avx2" else 8
 
 
 def dots() -> Dots | None:
@@ -311,7 +315,7 @@ class Dotting:
             ends = f.compare("sge", f.add(f.mul(v, w), AHEAD), f.mul("%whole", w))
             return f.add(f.op(f"select i1 {ends}, i64 {beyond}, i64 0"), AHEAD)
 
-        beyond = f.mul("%next", ROWS - 1)
+        beyond = f.mul("%next", self.d.together - 1)
 
         def block(first, many):
             totals = [f.variable(wide, "zeroinitializer", 64) for _ in range(many)]
@@ -345,20 +349,20 @@ class Dotting:
             for row, total in zip(rows, totals):
                 f.store("float", horizontal(f, "float", lanes, f.load(wide, total, 64)), f.at("float", "%sums", row))
 
-        many = f.compare("eq", "%count", ROWS)
+        many = f.compare("eq", "%count", self.d.together)
 
         def one_by_one():
             with f.loop(0, "%count") as r:
                 block(r, 1)
 
-        f.choose(many, lambda: block("0", ROWS), one_by_one)
+        f.choose(many, lambda: block("0", self.d.together), one_by_one)
         return f
 
     # ---- the entry ----
 
     def kernel(self) -> Function:
         f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", "nounwind", linkage="dso_local")
-        words = words_of(f)
+        words, together = words_of(f), self.d.together
         slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(SLOTS)]
         ts = f.load("float", slots[5], 4)
         w = self.d.width
@@ -368,31 +372,31 @@ class Dotting:
         left = f.min(f.sub(row_bytes, f.mul(whole, w)), w)
         groups = f.add(f.ceil_div(f.mul(vectors, self.held), self.block), 16)
         x_bytes = self.x_bytes(f, vectors)
-        wild, sums = f.variable("i32", 0), f.variable(f"[{ROWS} x float]", align=64)
+        wild, sums = f.variable("i32", 0), f.variable(f"[{together} x float]", align=64)
         plain_bytes = f.mul(f.mul(words["m"], words["wide"]), 4)
-        total = f.add(f.add(f.mul(x_bytes, words["m"]), f.mul(groups, 8 * ROWS)), plain_bytes)
+        total = f.add(f.add(f.mul(x_bytes, words["m"]), f.mul(groups, 8 * together)), plain_bytes)
 
         def scales_of_rows(base):
             factors = f.at("i8", base, f.mul(x_bytes, words["m"]))
-            return factors, f.at("float", factors, f.mul(groups, ROWS))
+            return factors, f.at("float", factors, f.mul(groups, together))
 
         def prepare(base):
             factors, addends = scales_of_rows(base)
-            plain = f.at("float", addends, f.mul(groups, ROWS))
-            f.call("void", "llvm.memset.p0.i64", f"ptr {factors}", "i8 0", f"i64 {f.mul(groups, 8 * ROWS)}", "i1 false")  # behind a row's last group: zero
+            plain = f.at("float", addends, f.mul(groups, together))
+            f.call("void", "llvm.memset.p0.i64", f"ptr {factors}", "i8 0", f"i64 {f.mul(groups, 8 * together)}", "i1 false")  # behind a row's last group: zero
             load_x(f, self.dtype, slots[1], words, plain)
             with f.loop(0, words["m"]) as m:
                 f.do(f"call void @prepare(ptr {f.at('float', plain, f.mul(m, words['wide']))}, i64 {vectors}, ptr {f.at('i8', base, f.mul(m, x_bytes))}, ptr {wild})")
 
         def work(base, first, last):
-            low, high = f.mul(first, ROWS), f.min(f.mul(last, ROWS), words["rows"])
+            low, high = f.mul(first, together), f.min(f.mul(last, together), words["rows"])
             general = f"call void @general(ptr %desc, ptr %slots, i64 {low}, i64 {high})"
             f.choose(f.op(f"icmp eq i32 {f.load('i32', wild)}, 0"), lambda: fast(base, low, high), lambda: f.do(general))
 
         def fast(base, low, high):
             factors, addends = scales_of_rows(base)
-            with f.loop(low, high, ROWS) as n0:
-                count = f.min(ROWS, f.sub(high, n0))
+            with f.loop(low, high, together) as n0:
+                count = f.min(together, f.sub(high, n0))
                 at = [f.at("i8", slots[2 + p], f.mul(n0, words[f"row{p}"])) for p in range(PARTS)]
                 with f.loop(0, count) as r:
                     parts = ", ".join(f"ptr {f.at('i8', at[p], f.mul(r, words[f'row{p}']))}, i64 {words[f'step{p}']}" for p in range(PARTS))
@@ -408,7 +412,7 @@ class Dotting:
                         place = f.at("i8", f.at("i8", slots[0], f.mul(m, words["row_y"])), f.mul(column, 4 if self.dtype == "float32" else 2))
                         store_y(f, self.dtype, self.bias, f.load("float", f.at("float", sums, r)), column, slots, place)
 
-        claimed(f, f.ceil_div(words["rows"], ROWS), total, prepare, work)
+        claimed(f, f.ceil_div(words["rows"], together), total, prepare, work)
         return f
 
 

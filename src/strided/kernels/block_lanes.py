@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from . import jit
 from .block_casts import PARTS, SLOTS, dequantize_row, words_of
-from .block_dots import AHEAD, Dots, Dotting, joined
+from .block_dots import Dots, Dotting, joined
 from .block_text import BlockText, Kind, _bits
 from .gemm_pack import Kind as Product
 from .gemm_pack import Tile
@@ -24,6 +24,7 @@ from .gemv_ir import horizontal
 from .scratch import SCRATCH, claimed
 from .thin_ir import finish
 
+AHEAD = 1024  # bytes of a row that are fetched before they are used
 ROWS = 8  # rows of W whose integer sums stand in registers: two digits each
 TALL = 16  # rows of W whose results are turned and written together
 UNIT = 256  # elements whose products with a byte and 16 bits fit 32 bits

@@ -55,7 +55,8 @@ def build_product(kind: tuple, dtype, bias, m: int, n: int, k: int, row_x: int, 
             ("block dots", repr(kd), dtype.name, bias_name, block, gaps, repr(d), tile()),
             lambda: block_dots.text(kd, dtype.name, bias_name, block, gaps, [_tiles(), _kernel(dtype.name, bias_name, "general")]),
         )
-        nr, team = block_dots.ROWS, True
+        assert d is not None
+        nr, team = d.together, True
     elif _thin(kd, m, n):
         t, target = tile_for("float"), block_thin.CHAIN
         address = jit.compile_kernel(("block thin", repr(kd), dtype.name, bias_name, t, block), lambda: block_thin.text(kd, dtype.name, bias_name, t, block))

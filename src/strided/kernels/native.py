@@ -20,6 +20,7 @@ from .runtime_ir import MAX_SLOTS, runtime_ir
 if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cpython":
     raise ImportError("strided needs CPython with the global interpreter lock: its kernels read Python objects by CPython's layout")
 
+PATIENCE, IMPATIENCE = 8000, 300  # looks for a new job before a worker sleeps: about 0.2 ms, or some microseconds where threads are more than cores and take them from each other
 SLICE, SLICES = 4 << 20, 8  # bytes that a slice of a part should walk at least; slices a part at most
 _ENTRY_POINTS = (
     "strided_init", "strided_set_none", "strided_storage_dealloc", "strided_storage_getbuffer", "strided_set_threads", "strided_after_fork", "strided_launch",
@@ -135,14 +136,17 @@ def pack_desc(function: int, slots: int, parts: int = 1, release_gil: bool = Fal
 
 # ---- threads ------------------------------------------------------------------------------------------------------------
 
-_set_threads = ctypes.CFUNCTYPE(None, ctypes.c_int64)(_address["strided_set_threads"])
+_set_threads = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_address["strided_set_threads"])
 _threads = 1
 
 
 def _default_threads() -> int:
     chosen = os.environ.get("OMP_NUM_THREADS", "")
-    if chosen.isdigit() and int(chosen) > 0:
-        return int(chosen)
+    return int(chosen) if chosen.isdigit() and int(chosen) > 0 else _cores()
+
+
+def _cores() -> int:
+    """That this process may run on."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
@@ -191,7 +195,7 @@ def set_num_threads(n: int) -> None:
     if n == _threads:
         return
     _threads = n
-    _set_threads(n)
+    _set_threads(n, PATIENCE if n <= _cores() else IMPATIENCE)
     clear_plans()  # plans carry how their work is split
 
 

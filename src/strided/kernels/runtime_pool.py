@@ -23,6 +23,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @p_sleepers = internal global i64 0
 @p_workers = internal global i64 0
 @p_threads = internal global i64 1
+@p_patience = internal global i64 0
 @p_fn = internal global ptr null
 @p_desc = internal global ptr null
 @p_slots = internal global ptr null
@@ -91,7 +92,8 @@ spin:
 pause:
   call void @spin_pause()
   %i2 = add i64 %i, 1
-  %long = icmp ugt i64 %i2, 3000
+  %patience = load i64, ptr @p_patience
+  %long = icmp ugt i64 %i2, %patience
   br i1 %long, label %sleep, label %again
 again:
   br label %spin
@@ -245,8 +247,10 @@ done:
   ret void
 }
 
-define void @strided_set_threads(i64 %n) {
+; %patience: looks for a new job before a worker sleeps
+define void @strided_set_threads(i64 %n, i64 %patience) {
   store i64 %n, ptr @p_threads
+  store i64 %patience, ptr @p_patience
   ret void
 }
 ; in the child of a fork the workers do not exist

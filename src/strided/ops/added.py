@@ -4,6 +4,7 @@ Plans, gradients and checks shared with the plain products are matmul.py's.
 """
 from __future__ import annotations
 
+import functools
 from math import prod
 
 from .. import errors
@@ -332,9 +333,19 @@ def _linear_flops(args, kwargs, result) -> int:
     return (8 if result.dtype.is_complex else 2) * result.numel() * args[0].shape[-1] + (result.numel() if bias is not None else 0)
 
 
+@functools.cache
+def _of_blocks():
+    """Products with block tensors, whose kernels are imported when there is one."""
+    from .blocks import products
+
+    return products
+
+
 @operator("linear", method=False, namespace="nn.functional", autocast="lower", flops=_linear_flops)
 def linear(input, weight, bias=None):
     """input @ weight.T + bias in one kernel: [*, in], [out, in], [out] -> [*, out]. The weight is read where it is, never transposed in memory."""
+    if type(weight) is BlockTensor:
+        return _of_blocks().linear_of_blocks(input, weight, bias)
     try:
         if bias is None:
             plan = _LINEAR[input.spec, weight.spec, None]
@@ -344,9 +355,7 @@ def linear(input, weight, bias=None):
         plan = None  # planned outside: an error there has no KeyError behind it
     if plan is None:
         if isinstance(weight, BlockTensor) or isinstance(input, BlockTensor):
-            from .blocks.products import linear_of_blocks
-
-            return linear_of_blocks(input, weight, bias)
+            return _of_blocks().linear_of_blocks(input, weight, bias)
         plan = _linear_plan(input, weight, bias)
         if input.dtype.is_complex:
             return _complex_linear(plan, input, weight, bias)

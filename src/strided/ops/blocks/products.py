@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ... import errors
 from ...autograd import backward, record, tracking
 from ...block_tensor import BlockTensor, NoSpec
-from ...dispatch import PlanCache, run
+from ...dispatch import PlanCache, launch_tensor, run
 from ...kernels.block_casts import FLOATS
 from ...kernels.block_products import build_product, serves
 from ...layout import Layout
@@ -42,7 +42,7 @@ def linear_of_blocks(input, weight, bias=None) -> Tensor:
         key = input.spec, None if bias is None else bias.spec, seen
         plan = _PLANS.get(key)
         if plan is not None:
-            out = run(plan.desc, plan.spec, input.ptr, *slots, input.ptr if bias is None else bias.ptr)
+            out = launch_tensor(plan.desc, plan.spec, input.ptr, *slots, input.ptr if bias is None else bias.ptr)
             return _recorded(input, weight, bias, out)
     _check(input, weight, bias)
     if weight.turned:  # its blocks lie along the rows of the product
