@@ -1,6 +1,6 @@
 """`torch.func`: functions made from functions. Derivatives (grad, vjp, jvp, jacrev, hessian), maps over a batch (vmap), modules as functions of their parameters.
 
-Derivatives nest and follow autograd's graph. `vmap` calls the function once, with tensors that stand for every sample of the batch (batching.py).
+Derivatives nest and follow autograd's graph. `vmap` calls the function once, with tensors that stand for every sample of the batch (batching/).
 """
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def _check_in_dim(what: str, dim: Any, leaf: Any) -> None:
 
 
 def _mapped(func: Callable, given: tuple, leaves: list, dims: list, size: int, out_dims: Any, randomness: str) -> Any:
-    """One call of func for the whole batch: on tensors that look like one sample of it (batching.py)."""
+    """One call of func for the whole batch: on tensors that look like one sample of it (batching/)."""
     name = getattr(func, "__name__", func)
     with Map(size, randomness) as running:
         samples = [leaf if d is None else batched(leaf.movedim(d, 0), running.level) for leaf, d in zip(leaves, dims)]  # [B, *]
