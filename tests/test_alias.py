@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 from types import ModuleType
@@ -128,6 +129,36 @@ def test_version_reads_as_pytorch_s():
     """Scripts take torch.__version__ apart: major and minor are integers."""
     major, minor = strided.__version__.split("+")[0].split(".")[:2]
     assert (int(major), int(minor)) >= (2, 0)
+
+
+def test_libraries_ask_for_the_distribution(no_torch):
+    """importlib.metadata says which torch is there, under the alias and nowhere else."""
+    metadata = importlib.import_module("importlib.metadata")
+    before = [d.version for d in metadata.distributions(name="torch")]
+    with torch_alias.torch_alias() as torch:
+        assert metadata.version("torch") == torch.__version__ and "strided" in metadata.metadata("torch")["Summary"]
+        assert "torch" in metadata.packages_distributions()["torch"]
+        assert importlib.util.find_spec("torch") is not None
+        assert metadata.version("pytest") and [d.version for d in metadata.distributions(name="torch")][1:] == before
+    assert [d.version for d in metadata.distributions(name="torch")] == before
+
+
+def test_loaded_parts_stand_in_sys_modules(tmp_path):
+    """As in PyTorch, where libraries find parts that nobody imported by that name, to replace what they hold."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, subprocess, torch\n"
+        "torch.nn.Linear(2, 2)\n"
+        "assert sys.modules['torch.nn.init'] is torch.nn.init and sys.modules['torch.nn.modules.linear'].Linear is torch.nn.Linear\n"
+        "assert 'torch.lens' not in sys.modules and 'torch.kernels' not in sys.modules\n"
+        "sys.modules['torch.nn.init'].kaiming_uniform_ = lambda tensor, *a, **k: tensor.data.fill_(3.0)\n"
+        "assert torch.nn.Linear(2, 1).weight.tolist() == [[3.0, 3.0]]\n"
+        "import torch.nn.init, torch.nn.parallel.distributed\n"
+        "ask = 'import importlib.metadata as m; print(m.version(\"torch\"))'\n"
+        "assert subprocess.run([sys.executable, '-c', ask], capture_output=True, text=True).stdout.strip() == torch.__version__\n"
+    )
+    done = subprocess.run([sys.executable, "-m", "strided", "run", str(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_alias_costs_little():

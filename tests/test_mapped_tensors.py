@@ -143,6 +143,19 @@ def test_opening_lazily(two):
     assert w.tolist() == [[0, 1, 2], [3, 4, 5]]
     with pytest.raises(SafetensorsError, match="framework 'np'"):
         safe_open(two, framework="np")
+    with pytest.raises(SafetensorsError, match='unknown backend "?\'?tape'):
+        safe_open(two, framework="pt", backend="tape")
+
+
+def test_read_into_memory_of_its_own(two):
+    """backend="pread": what another program does to the file afterwards is not seen."""
+    with safe_open(two, framework="pt", backend="pread") as file, safe_open(two, framework="pt", backend="mmap") as mapped:
+        w, n, seen = file.get_tensor("w"), file.get_slice("n")[1:], mapped.get_tensor("w")
+        size = os.path.getsize(two)
+        with open(two, "r+b") as writer:
+            writer.seek(size - 28)
+            writer.write(bytes(28))
+    assert w.tolist() == [[0, 1, 2], [3, 4, 5]] and n.tolist() == [-2] and seen.shape == (2, 3)
 
 
 def test_shards_load_as_one(tmp_path):

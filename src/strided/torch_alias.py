@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import os
 import sys
 from contextlib import contextmanager
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 from .refused import missing, why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 HERE = __name__.rpartition(".")[0]
+# The folder that processes find first on their path: a stand-in for torch that installs the alias, and what importlib.metadata answers about "torch".
+CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child")
 
 # Where a torch module's work is done under another name here; what lies under it moves along. All others keep their path.
 RENAMED = {
@@ -42,8 +45,18 @@ RENAMED = {
     "amp.grad_scaler": "amp",
     "serialization": "io.serialization",
     "_jit_internal": "jit",
-    "distributed.tensor": "distributed",
-    "distributed._tensor": "distributed",
+    "distributed.tensor": "distributed_tensor",
+    "distributed.tensor.placement_types": "distributed_tensor",
+    "distributed.tensor._utils": "distributed_tensor",
+    "distributed.fsdp": "distributed_tensor",
+    "distributed._composable": "distributed_tensor",
+    "distributed._composable.fsdp": "distributed_tensor",
+    "distributed.checkpoint": "distributed_tensor",
+    "distributed.checkpoint.hf_storage": "distributed_tensor",
+    "distributed.checkpoint.state_dict": "distributed_tensor",
+    "distributed._functional_collectives": "distributed_functional",
+    "distributed._tensor": "distributed_tensor",
+    "distributed._tensor.placement_types": "distributed_tensor",
     "distributed.device_mesh": "distributed",
     "distributed.distributed_c10d": "distributed",
     "distributed.constants": "distributed",
@@ -72,6 +85,9 @@ RENAMED = {
 }
 
 
+# Rooms that torch has none of.
+_OWN_ROOMS = frozenset(("torch_alias", "lens", "array_api", "io", "data"))
+
 # Absent modules that training scripts import at their top and use at their end, if at all: the import succeeds, the use says why not.
 HOLLOW = {"_custom_ops"}
 
@@ -92,6 +108,8 @@ def install() -> None:
     if not installed():
         sys.meta_path.insert(0, _FINDER)
         _set_aside_safetensors()
+        for name, module in list(sys.modules.items()):
+            _enter(name, module)
     sys.modules["torch"] = package
     package.Tensor.__module__ = "torch"  # how its class prints, and is pickled by name: only while that name leads here
 
@@ -115,12 +133,11 @@ def inherit() -> None:
     The stand-in's folder goes to the front of PYTHONPATH (for any Python this process starts) and onto sys.path, which multiprocessing's
     spawn and forkserver hand on. Meant for a process given over to a script: it ends with it.
     """
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child")
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if folder not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, paths)])
-    if folder not in sys.path:
-        sys.path.insert(1, folder)  # behind the script's own folder; here the alias itself answers first
+    if CHILD not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([CHILD, *filter(None, paths)])
+    if CHILD not in sys.path:
+        sys.path.insert(1, CHILD)  # behind the script's own folder; here the alias itself answers first
 
 
 def installed() -> bool:
@@ -141,7 +158,7 @@ def torch_alias() -> Iterator[ModuleType]:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Answers for `torch.*`, `safetensors` and `safetensors.torch`, and for nothing else."""
+    """Answers for `torch.*`, `safetensors` and `safetensors.torch`, and for nothing else; sees this package's own modules load."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         if name == "torch":  # only after someone deleted it from sys.modules
@@ -160,8 +177,21 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         elif name == "safetensors.torch":
             module = importlib.import_module(f"{HERE}.io.safetensors")
         else:
-            return None
+            own = importlib.machinery.PathFinder.find_spec(name, path) if _torch_name(name) else None
+            if own is not None and type(own.loader) is importlib.machinery.SourceFileLoader:
+                own.loader = _OwnLoader(own.loader.name, own.loader.path)
+            return own
         return importlib.machinery.ModuleSpec(name, self, loader_state=module)
+
+    def find_distributions(self, context: Any = None) -> Iterable[importlib.metadata.Distribution]:
+        """What importlib.metadata knows of the distribution "torch": that it is this package, and the version that `torch.__version__` has.
+
+        Libraries ask it, rather than the module, whether and which torch is there.
+        """
+        if CHILD not in sys.path and (context is None or context.name in (None, "torch")):  # else it is found like any other
+            place = importlib.metadata.DistributionFinder.Context(name="torch", path=[CHILD])
+            return importlib.metadata.MetadataPathFinder.find_distributions(place)
+        return ()
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         return None
@@ -171,9 +201,35 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         # make it overwrite that module's own __spec__ instead.
         spec = module.__spec__
         assert spec is not None
-        target = sys.modules[spec.name] = spec.loader_state
-        if not hasattr(target, "__path__"):  # one file here, a package in PyTorch: what lies under it is asked of this finder too
-            target.__path__ = []
+        _stand(spec.name, spec.loader_state)
+
+
+class _OwnLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module of this package, which then stands in sys.modules under torch's name as well, where libraries look whether a part of torch is loaded."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _enter(module.__name__, module)
+
+
+def _torch_name(name: str) -> str | None:
+    """The name under torch of a module of this package, or None: for other packages' modules, and where torch has no part of that name or its work is done elsewhere."""
+    package, _, path = name.partition(".")
+    room = path.partition(".")[0]
+    return f"torch.{path}" if package == HERE and path not in RENAMED and room in vars(sys.modules[HERE])["_ROOMS"] - _OWN_ROOMS else None
+
+
+def _enter(name: str, module: ModuleType) -> None:
+    """Make a loaded module of this package known under torch's name."""
+    torch_name = _torch_name(name)
+    if torch_name is not None and torch_name not in sys.modules:
+        _stand(torch_name, module)
+
+
+def _stand(name: str, module: ModuleType) -> None:
+    sys.modules[name] = module
+    if not hasattr(module, "__path__"):  # one file here, a package in PyTorch: what lies under it is asked of this finder too
+        module.__path__ = []
 
 
 _FINDER = _Finder()

@@ -89,14 +89,17 @@ def load_model(model: Any, filename: str | os.PathLike[str], strict: bool = True
 class safe_open:
     """A safetensors file whose tensors are made one by one: `with safe_open(path, framework="pt") as f: f.get_tensor(name)`.
 
-    The header is checked at once; tensors are mapped as by load_file and outlive the block.
+    The header is checked at once; tensors outlive the block. With backend="mmap" they are mapped as by load_file; with "pread" each is read into memory of its own when it is
+    asked for, so that the file may change afterwards. Raises SafetensorsError for an invalid file and for frameworks and backends that are not served.
     """
 
-    def __init__(self, filename: str | os.PathLike[str], framework: str = "pt", device: Any = "cpu"):
+    def __init__(self, filename: str | os.PathLike[str], framework: str = "pt", device: Any = "cpu", *, backend: str = "mmap"):
         if framework not in ("pt", "torch", "pytorch"):
             raise SafetensorsError(os.fspath(filename), f'framework {framework!r} is not served here; strided\'s tensors are "pt"')
+        if backend not in ("mmap", "pread"):
+            raise SafetensorsError(os.fspath(filename), f'unknown backend {backend!r}: it is "mmap" or "pread"')
         self._device = dtypes.resolve_device(device)
-        self._file = _Mapped(filename)
+        self._file = _Mapped(filename, mapping=backend == "mmap")
 
     def __enter__(self) -> safe_open:
         return self
@@ -154,9 +157,10 @@ class _Slice:
 
 
 class _Mapped:
-    """A file's checked header and its bytes, mapped privately: writes stay in this process."""
+    """A file's checked header and its bytes, mapped privately: writes stay in this process. mapping=False: tensors are copies of their bytes."""
 
-    def __init__(self, filename: str | os.PathLike[str]):
+    def __init__(self, filename: str | os.PathLike[str], mapping: bool = True):
+        self.mapping = mapping
         path = os.fspath(filename)
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size < 8:  # an empty file cannot even be mapped
@@ -173,9 +177,9 @@ class _Mapped:
         return self.mapped(entry, dtype, shape)
 
     def mapped(self, entry: Entry, dtype: Any, shape: tuple[int, ...]) -> Tensor:
-        """The entry's bytes as a tensor in place, or copied where its address does not suit its elements."""
+        """The entry's bytes as a tensor in place, or copied where that is asked for or its address does not suit its elements."""
         start = self.header.data_start + entry.start
-        if (self.address + start) % dtype.itemsize:
+        if not self.mapping or (self.address + start) % dtype.itemsize:
             return _copied(memoryview(self.bytes)[start : start + entry.nbytes], dtype, shape)
         storage = native.wrap_storage(self.address + start, entry.nbytes, self.bytes)
         return _tensor(storage, dtype, shape)

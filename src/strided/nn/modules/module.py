@@ -11,6 +11,7 @@ from ..module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from ..state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  what packages that load state dicts compare names with
 from ..state import _IncompatibleKeys
 
 __all__ = [
