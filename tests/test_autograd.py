@@ -381,6 +381,9 @@ def test_saved_tensors_go_through_hooks():
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda place: torch.tensor(packed[place])):
         y = (x * w).exp()
+    saved = y.grad_fn.next_functions[0][0]._saved_self  # x as the hook gave it back: a leaf, whose gradient is x's
+    assert saved is not x and saved.is_leaf and saved.requires_grad and saved.grad_fn is None and "requires_grad=True" in repr(saved)
+    assert torch.autograd.grad((saved * 2).sum(), x)[0].tolist() == [2, 2]
     y.sum().backward()
     assert packed[:2] == [[1, 2], [3, 4]]
     assert torch.allclose(x.grad, w.detach() * y.detach())

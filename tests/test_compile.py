@@ -242,6 +242,47 @@ def test_what_cannot_be_recorded_runs_eagerly(function, reason):
             torch.compile(function, fullgraph=True)(x)
 
 
+def test_a_print_that_is_not_reached_does_not_matter(capsys):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.verbose = False
+
+        def forward(self, x):
+            if self.verbose:
+                print("forward", tuple(x.shape))
+            return x * 2
+
+    net = Net()
+    compiled, x, built_in = torch.compile(net), torch.ones(3), print
+    assert compiled(x).tolist() == compiled(x).tolist() == [2, 2, 2]
+    assert compiled.compiled.programs == 1 and not compiled.compiled.reasons and capsys.readouterr().out == ""
+    net.verbose = True
+    assert compiled(x).tolist() == compiled(x).tolist() == [2, 2, 2]
+    assert capsys.readouterr().out == "forward (3,)\n" * 2 and "it calls print()" in compiled.compiled.reasons[0] and print is built_in
+    net.verbose = False
+    assert compiled(x).tolist() == [2, 2, 2] and capsys.readouterr().out == ""
+
+
+def test_what_a_hook_prints_is_not_left_out(capsys):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            print("backward")
+            return g * 2
+
+    f, x = torch.compile(lambda x: Double.apply(x).sum()), torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        x.grad = None
+        f(x).backward()
+        assert x.grad.tolist() == [2, 2]
+    assert capsys.readouterr().out == "backward\n" * 3
+
+
 def test_python_state_that_changes_is_not_frozen():
     class Counter(nn.Module):
         def __init__(self):

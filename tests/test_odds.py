@@ -37,6 +37,18 @@ def test_vmap():
         torch.vmap(torch.add)(x, torch.zeros(3))
 
 
+def test_vmap_over_a_pull_back():
+    """The function was run outside of the map: its samples are the seeds only."""
+    x = torch.tensor([1.0, 2.0])
+    _, back = torch.func.vjp(lambda t, s: (t * t * s, t.sum()), x, torch.tensor(3.0))
+    rows, scale = torch.vmap(back)((torch.eye(2), torch.tensor([0.0, 10.0])))
+    assert rows.tolist() == [[6, 0], [10, 22]] and scale.tolist() == [1, 4]
+    again = torch.vmap(torch.vmap(lambda seed: back((seed, torch.tensor(0.0)))[0]))(torch.eye(2).reshape(2, 1, 2))
+    assert again.tolist() == [[[6, 0]], [[0, 12]]]
+    shared, _ = torch.vmap(back, in_dims=((0, None),))((torch.eye(2), torch.tensor(1.0)))
+    assert shared.tolist() == [[7, 1], [1, 13]]
+
+
 def test_functional_call_swaps_and_restores():
     layer = torch.nn.Linear(2, 1)
     weight = layer.weight

@@ -586,3 +586,11 @@ def test_a_power_is_the_same_number_while_a_lens_looks_on(exponent):
         seen = []
         under = x**exponent
     assert st.equal(under, x**exponent) and seen == ["pow"]
+
+
+def test_a_number_times_a_tensor_is_the_tensor_times_it():
+    x = st.ones(2, requires_grad=True)
+    for y in (2 * x, x * 2, 2 + x, x + 2):
+        (first, _), *_ = y.grad_fn.next_functions
+        assert first is not None and first.variable is x
+    assert (2 * st.tensor([3], dtype=st.int8)).dtype is st.int8 and (2.5 + st.tensor([3])).tolist() == [5.5] and (2j * st.ones(1)).tolist() == [2j]

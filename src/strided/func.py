@@ -11,7 +11,7 @@ from typing import Any
 from . import ops, tree
 from .autograd import enable_grad, engine
 from .autograd.node import AccumulateGrad
-from .batching import ERROR_MODE, Batched, Map, as_sample_of, batched, in_every_map, inside, like
+from .batching import ERROR_MODE, Batched, Map, as_sample_of, batched, in_every_map, in_map, inside, like, maps_beyond, one_by_one
 from .nn.utils.stateless import functional_call  # noqa: F401
 from .ops.generator import get_rng_state, set_rng_state
 from .ops.table import TABLE
@@ -66,6 +66,8 @@ def _outside(value: Any, made: list[Tensor]) -> Any:
 
 def _gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> list[Tensor]:
     """Σ over outputs of seedᵀ · d output / d input, an input; zeros where nothing leads there."""
+    for running in maps_beyond(seeds, outputs):  # the outputs were computed outside of a map whose samples the seeds are: a backward pass for each of them
+        return one_by_one(lambda *some: _gradients(outputs, inputs, some), in_map(seeds, running), {}, running.level)
     live = [(o, s) for o, s in zip(outputs, seeds) if isinstance(o, Tensor) and o.requires_grad]
     wanted = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad]
     found: list[Any] = [None] * len(inputs)

@@ -216,6 +216,8 @@ def _unpack_packed(entry, node):
         source = node
     if source is None or tensor is source:
         return tensor
-    if isinstance(source, Tensor):  # a leaf: the unpacked data stands for it, gradients go to the leaf itself
-        source = source._accumulator
-    return attached(wrap(tensor.spec, tensor.mem, tensor.ptr), source, number)
+    made = wrap(tensor.spec, tensor.mem, tensor.ptr)
+    if isinstance(source, Tensor):  # a leaf: the unpacked data stands for it, a leaf as well, and gradients go to the leaf itself
+        made._tracked, made._accumulator = True, source._accumulator
+        return made
+    return attached(made, source, number)

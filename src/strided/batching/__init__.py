@@ -5,6 +5,6 @@ products have rules, a file a family, which call the operator once for the whole
 of the tensors inside. Which function is mapped, and how, is func.py's.
 """
 from . import dimensions, pointwise, products, views
-from .samples import ERROR_MODE, Batched, Map, OfSample, as_sample_of, batched, in_every_map, inside, like
+from .samples import ERROR_MODE, Batched, Map, OfSample, as_sample_of, batched, in_every_map, in_map, inside, like, maps_beyond, one_by_one
 
-__all__ = ["ERROR_MODE", "Batched", "Map", "OfSample", "as_sample_of", "batched", "in_every_map", "inside", "like"]
+__all__ = ["ERROR_MODE", "Batched", "Map", "OfSample", "as_sample_of", "batched", "in_every_map", "in_map", "inside", "like", "maps_beyond", "one_by_one"]

@@ -216,6 +216,16 @@ def as_sample_of(x: Tensor, like_that: Tensor) -> Tensor:
     return x
 
 
+def in_map(tensors: Any, running: Map) -> tuple:
+    """Each tensor as a sample of a map that is going on."""
+    return tuple(_with_level(x, running.level, running.size) for x in tensors)
+
+
+def maps_beyond(tensors: Any, others: Any) -> list[Map]:
+    """The maps, the innermost first, of which some of `tensors` are samples and none of `others`."""
+    return [running for running in reversed(_MAPS) if any(_has(x, running.level) for x in tensors) and not any(_has(x, running.level) for x in others)]
+
+
 def _has(x: Any, level: int) -> bool:
     while isinstance(x, Batched):
         if x.level == level:
@@ -274,12 +284,12 @@ def call(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         if running.randomness == "error":
             raise RuntimeError(ERROR_MODE)
         if running.randomness == "same":
-            return _one_by_one(func, args, kwargs, level, running.state)
+            return one_by_one(func, args, kwargs, level, running.state)
     if found is not None:
         result = found(func, args, kwargs, level)
         if result is not NotImplemented:
             return result
-    return _one_by_one(func, args, kwargs, level)
+    return one_by_one(func, args, kwargs, level)
 
 
 ERROR_MODE = (
@@ -290,7 +300,7 @@ ERROR_MODE = (
 _RANDOM = frozenset("dropout feature_dropout rand_like randn_like randint_like bernoulli normal_ uniform_ bernoulli_ exponential_ multinomial alpha_dropout random_".split())
 
 
-def _one_by_one(func: Callable[..., Any], args: tuple, kwargs: dict, level: int, state: Tensor | None = None) -> Any:
+def one_by_one(func: Callable[..., Any], args: tuple, kwargs: dict, level: int, state: Tensor | None = None) -> Any:
     """The call for each sample, its results stacked. state: what the generator starts from for each of them."""
     given = args, kwargs
     leaves = tree.flatten(given)

@@ -2,7 +2,7 @@
 
 `Snapshot` walks from a function or a module to everything its code can reach by name: globals, closures, defaults, modules with their attributes, plain
 objects, containers, classes and the methods, properties and constants of theirs that any of that code names. Values are compared, other objects must be
-the same ones, tensors must have the same shapes, dtypes and layouts. What cannot be watched (code that prints, draws from Python's own random numbers,
+the same ones, tensors must have the same shapes, dtypes and layouts. What cannot be watched (code that evaluates strings, draws from Python's own random numbers,
 asks the clock; iterators, NumPy arrays and other memory without a version) is a reason not to compile.
 
 Functions of this package and of the standard library are not walked into. That one of this package was replaced is noticed where the user's code names it (`F.relu`,
@@ -34,7 +34,7 @@ from ..tensor import Spec, Tensor
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None), DType, Device, Size, slice, range, type(Ellipsis))
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque, types.MappingProxyType)
-_EFFECTS = {"print", "input", "open", "exec", "eval", "breakpoint", "globals", "locals", "vars"}
+_EFFECTS = {"exec", "eval", "breakpoint", "globals", "locals", "vars"}  # code and names that no walk sees; print() and open() are noticed where they are called (recording.py)
 _UNSTEADY = {"random", "time", "datetime", "secrets", "uuid", "numpy.random"}  # modules whose answers differ from call to call
 _LIMIT = 20_000  # objects; a program that reaches more is not worth guarding
 _PACKAGE = __name__.partition(".")[0]

@@ -2,10 +2,11 @@
 
 A step is a launch (or a fill, a move) with the addresses it was given; views cost nothing, so they leave no trace. Memory allocated meanwhile is kept
 alive until the recording is dropped, so that an address means one thing only. What cannot be repeated without Python (a value read to decide what
-comes next, an array computed by NumPy) is noted as the reason not to compile. Which step may be replaced by which is program.py's.
+comes next, an array computed by NumPy, a print() that a replay would leave out) is noted as the reason not to compile. Which step may be replaced by which is program.py's.
 """
 from __future__ import annotations
 
+import builtins
 import ctypes
 import os
 import struct
@@ -22,6 +23,7 @@ from .updates import Number, Watched
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 CONSTANT = 1 << 16  # bytes of Python's numbers that a program keeps
 _LOCK = threading.Lock()  # one recording at a time: the border has one callback
+_EFFECTS = {name: getattr(builtins, name) for name in ("print", "input", "open")}  # what a replay would leave out: a call that reaches one is not replayed
 
 
 class Step(NamedTuple):
@@ -50,11 +52,15 @@ class Recording:
         KEEP[0] = True
         self.thread = threading.get_ident()
         LISTENERS[self.thread] = self.watched
+        for name, function in _EFFECTS.items():
+            setattr(builtins, name, self._noticed(name, function))
         native.set_capture(self._note)
         return self
 
     def __exit__(self, *exc):
         native.set_capture(None)
+        for name, function in _EFFECTS.items():
+            setattr(builtins, name, function)
         KEEP[0] = False
         del LISTENERS[self.thread]
         self.recipes = dict(RECIPES)
@@ -69,6 +75,16 @@ class Recording:
         if self.reason is None:
             line = user_line()
             self.reason = reason if line is None else f"{reason} ({os.path.basename(line[0])}, line {line[1]})"
+
+    def _noticed(self, name, function):
+        """A built-in function as code of the user's sees it meanwhile. What the standard library and this package do by it (a warning reads the line it shows) is no effect of the call."""
+
+        def noticed(*args, **kwargs):
+            if threading.get_ident() == self.thread and not _taken_for_granted(sys._getframe(1).f_globals.get("__name__")):
+                self.refuse(f"it calls {name}(), which would be left out")
+            return function(*args, **kwargs)
+
+        return noticed
 
     def _note(self, kind, what, address, count, storage):
         if threading.get_ident() != self.thread:
@@ -100,6 +116,11 @@ class Recording:
                 self.refuse("Python reads a tensor's value")
         elif kind == BUFFER:
             self.refuse("an operator is computed by NumPy")
+
+
+def _taken_for_granted(module) -> bool:
+    top = module.partition(".")[0] if isinstance(module, str) else ""
+    return top == __name__.partition(".")[0] or top in sys.stdlib_module_names and top != "__main__"
 
 
 def user_line() -> tuple[str, int] | None:

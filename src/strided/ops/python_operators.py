@@ -33,7 +33,7 @@ def _computable(value) -> bool:
 def _install_dunders() -> None:
     call = {name: entry.call for name, entry in TABLE.items()}
     for name, op, fast in (("add", "add", Tensor.__add__), ("sub", "sub", Tensor.__sub__), ("mul", "mul", call["mul"]), ("truediv", "true_divide", call["true_divide"])):
-        _fast_dunder(name, fast, call[op])
+        _fast_dunder(name, fast, call[op], op in ("add", "mul"))
         setattr(Tensor, f"__i{name}__", _inplace_dunder(call["div_" if name == "truediv" else op + "_"]))
     plain = "floordiv:floor_divide mod:remainder pow:pow and:bitwise_and or:bitwise_or xor:bitwise_xor lshift:bitwise_left_shift rshift:bitwise_right_shift"
     for name, op in (pair.split(":") for pair in plain.split()):
@@ -46,13 +46,13 @@ def _install_dunders() -> None:
         setattr(Tensor, dunder, lambda self, f=call[op]: f(self))
 
 
-def _fast_dunder(name, fast, swapped):
-    """`a + b` goes straight to the eager function; only what it does not know is looked at again."""
+def _fast_dunder(name, fast, call, commutes):
+    """`a + b` goes straight to the eager function; only what it does not know is looked at again. Where the order is free, `2 * a` is a * 2, in the graph as well."""
 
     def backward(self, other):
         if not _computable(other):
             return NotImplemented
-        return swapped(other, self)
+        return call(self, other) if commutes else call(other, self)
 
     # The eager function itself is the method: one Python call less. It raises TypeError for what it cannot take, where Python would try the
     # other operand's reflected method.
