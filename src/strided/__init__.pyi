@@ -18,6 +18,7 @@ from strided import autograd as autograd
 from strided import backends as backends
 from strided import compiler as compiler
 from strided import constraints as constraints
+from strided import cpu as cpu
 from strided import cuda as cuda
 from strided import data as data
 from strided import distributed as distributed
@@ -44,6 +45,7 @@ from strided import random as random
 from strided import signal as signal
 from strided import special as special
 from strided import storage as storage
+from strided import symbolic as symbolic
 from strided import testing as testing
 from strided import torch_alias as torch_alias
 from strided import types as types
@@ -166,6 +168,17 @@ from strided.ops.shape import broadcast_shapes as broadcast_shapes
 from strided.ops.shape import cartesian_prod as cartesian_prod
 from strided.ops.shape import combinations as combinations
 from strided.printing import set_printoptions as set_printoptions
+from strided.symbolic import SymBool as SymBool
+from strided.symbolic import SymFloat as SymFloat
+from strided.symbolic import SymInt as SymInt
+from strided.symbolic import sym_float as sym_float
+from strided.symbolic import sym_int as sym_int
+from strided.symbolic import sym_ite as sym_ite
+from strided.symbolic import sym_max as sym_max
+from strided.symbolic import sym_min as sym_min
+from strided.symbolic import sym_not as sym_not
+from strided.symbolic import sym_sqrt as sym_sqrt
+from strided.symbolic import sym_sum as sym_sum
 from strided.tensor import Tensor as Tensor
 from strided.tensor import Tensor as Tensor, _aminmax as _aminmax, _cummax as _cummax, _cummin as _cummin, _frexp as _frexp, _geqrf as _geqrf, _histogram as _histogram, _histogramdd as _histogramdd, _kthvalue as _kthvalue, _lu_unpack as _lu_unpack, _max as _max, _median as _median, _min as _min, _mode as _mode, _nanmedian as _nanmedian, _qr as _qr, _slogdet as _slogdet, _sort as _sort, _svd as _svd, _topk as _topk, _triangular_solve as _triangular_solve
 from strided.tensor import TypedStorage as TypedStorage
@@ -202,6 +215,10 @@ def _check_is_size(i: _int, message: Any = None, *, max: _int | None = None) -> 
     r"""Raises RuntimeError unless 0 <= i (and i <= max)."""
 def _check_not_implemented(cond: _bool, message: Any = None) -> None:
     r"""`_check`, with NotImplementedError."""
+def _check_tensor_all(cond: Tensor, message: Any = None) -> None:
+    r"""`_check_tensor_all_with`, with RuntimeError."""
+def _check_tensor_all_with(error_type, cond: Tensor, message: Any = None) -> None:
+    r"""Raises error_type with what `message()` returns unless all of cond, a tensor of bools, are True."""
 def _check_type(cond: _bool, message: Any = None) -> None:
     r"""`_check`, with TypeError."""
 def _check_value(cond: _bool, message: Any = None) -> None:
@@ -209,10 +226,16 @@ def _check_value(cond: _bool, message: Any = None) -> None:
 def _check_with(kind, cond: Any, message: Any) -> None: ...
 def _dirichlet_grad(x, concentration, total) -> Tensor:
     r"""How coordinates x of Dirichlet points move with their own concentration, of `total` in all, but for the factor that keeps their sum 1."""
+def _grouped_mm(input: Tensor, mat2: Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Tensor:
+    r"""`nn.functional.grouped_mm`, by its older name."""
 def _int_mm(self, mat2, *, out=None) -> Tensor:
     r"""Product of a matrix of int8 (or uint8) and one of int8, summed and kept in int32: [m, k] @ [k, n] -> [m, n], without wrapping to eight bits."""
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any) -> Tensor:
+    r"""The gradient of log_softmax's input from that of its `output`, in `input_dtype`."""
 def _sample_dirichlet(input, generator=None) -> Tensor:
     r"""Points of simplices with concentrations `input` [.., K]: gamma numbers over their sum."""
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any) -> Tensor:
+    r"""The gradient of softmax's input from that of its `output`, in `input_dtype`: what autograd functions of one's own end with."""
 def _standard_gamma(input, generator=None) -> Tensor:
     r"""Gamma numbers of concentrations `input` and rate 1. The gradient is that of a number at a fixed probability (implicit reparameterisation)."""
 def _standard_gamma_grad(input, output) -> Tensor:
@@ -619,6 +642,8 @@ def ger(input, vec2, *, out=None) -> Tensor:
 def get_deterministic_debug_mode() -> _int: ...
 def get_device(input: Tensor) -> _int:
     r"""The number of the tensor's device; -1 for the CPU."""
+def get_device_module(device: Any = None) -> Any:
+    r"""The module of a device, such as `torch.cpu`; without an argument the accelerator's, which is the CPU's where there is none. Raises RuntimeError for what names no device."""
 def get_float32_matmul_precision() -> _str:
     r"""What `set_float32_matmul_precision` was given: "highest" at first."""
 def get_num_interop_threads() -> _int: ...
@@ -756,6 +781,7 @@ def ldexp(input, other, *, out=None) -> Tensor:
 def ldexp_(input, other) -> Tensor:
     r"""In-place form of `ldexp`."""
 def le(input, other, *, out=None) -> Tensor: ...
+legacy_contiguous_format: MemoryFormat
 def lerp(input, end, weight, *, out=None) -> Tensor:
     r"""input + weight * (end - input); weight a number or a tensor. RuntimeError where the tensors' dtypes differ."""
 def lerp_(input, end, weight) -> Tensor:

@@ -37,7 +37,7 @@ class MemoryFormat:
 
 MemoryFormat.__name__ = MemoryFormat.__qualname__ = "memory_format"
 memory_format = MemoryFormat
-contiguous_format = MemoryFormat("contiguous_format")
+contiguous_format = legacy_contiguous_format = MemoryFormat("contiguous_format")
 preserve_format = MemoryFormat("preserve_format")
 channels_last = MemoryFormat("channels_last", 4)
 channels_last_3d = MemoryFormat("channels_last_3d", 5)

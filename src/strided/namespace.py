@@ -4,6 +4,7 @@ Holds no behaviour of its own beyond a few one-line questions about tensors.
 """
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -189,6 +190,48 @@ def _check_not_implemented(cond: bool, message: Any = None) -> None:
     _check_with(NotImplementedError, cond, message)
 
 
+def _check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Any = None) -> None:
+    """Raises error_type with what `message()` returns unless all of cond, a tensor of bools, are True."""
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not dtypes.bool_:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check_with(error_type, bool(cond.all()), message)
+
+
+def _check_tensor_all(cond: Tensor, message: Any = None) -> None:
+    """`_check_tensor_all_with`, with RuntimeError."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of softmax's input from that of its `output`, in `input_dtype`: what autograd functions of one's own end with."""
+    weighted = grad_output * output
+    return (weighted - output * weighted.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of log_softmax's input from that of its `output`, in `input_dtype`."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _grouped_mm(input: Tensor, mat2: Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Tensor:
+    """`nn.functional.grouped_mm`, by its older name."""
+    from .nn.functional import grouped_mm
+
+    return grouped_mm(input, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a device, such as `torch.cpu`; without an argument the accelerator's, which is the CPU's where there is none. Raises RuntimeError for what names no device."""
+    if not (device is None or isinstance(device, (str, dtypes.Device))):
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
+    kind = "cpu" if device is None else device.type if isinstance(device, dtypes.Device) else device.partition(":")[0]
+    if kind not in ("cpu", "cuda", "mps", "xpu"):
+        raise RuntimeError(f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'.")
+    return importlib.import_module(f".{kind}", __package__)
+
+
 def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:
     """Raises RuntimeError unless 0 <= i (and i <= max)."""
     _check(i >= 0 and (max is None or i <= max), message)
@@ -198,6 +241,7 @@ _SMALL = (
     is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode, get_deterministic_debug_mode, set_warn_always, is_warn_always_enabled, set_flush_denormal,
     is_signed, get_device, is_distributed, is_vulkan_available, detach_, resize_as_, xlogy_,
     _assert, _check, _check_with, _check_index, _check_value, _check_type, _check_not_implemented, _check_is_size,
+    _check_tensor_all, _check_tensor_all_with, _softmax_backward_data, _log_softmax_backward_data, _grouped_mm, get_device_module,
 )  # fmt: skip
 
 

@@ -60,7 +60,6 @@ _group(_GRAPH, "torch.compile runs a call eagerly where it must, and says why in
 _group(_GRAPH, "torch.compile needs no settings", "_inductor.compile _inductor.ir _inductor.utils")
 _group("first-class dimensions are not here", "index with positions; for the place of a value, x.tolist().index(v)", "index", "torch.Tensor.")
 _group(_GRAPH, "write if and while in Python", "cond while_loop")
-_group(_GRAPH, "sizes are plain ints: leave the call out", "sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum sym_sqrt SymInt SymFloat SymBool")
 _group(
     "operators here are Python functions, without a registry for other languages", "use library.custom_op, or autograd.Function",
     """library.Library library.define library.impl library.impl_abstract library.infer_schema library.opcheck

@@ -1,4 +1,5 @@
 """`torch.backends`: switches that scripts set before training. What has no meaning here answers truthfully and can be set."""
+from contextlib import contextmanager as _contextmanager
 from contextlib import nullcontext as _nullcontext
 from types import SimpleNamespace as _Namespace
 
@@ -62,7 +63,21 @@ def _capability() -> str:
     return {512: "AVX512", 256: "AVX2"}.get(bits, "DEFAULT")
 
 
-mps = _Namespace(is_available=_no, is_built=_no)
+@_contextmanager
+def _cudnn_flags(
+    enabled: bool = False, benchmark: bool = False, benchmark_limit: int = 10, deterministic: bool = False, allow_tf32: bool = True, fp32_precision: str = "none", depthwise_kernel: str = "auto"
+):
+    """A block with these values of cudnn's switches, which are kept and change nothing: there is no cuDNN."""
+    new = {"enabled": enabled, "benchmark": benchmark, "deterministic": deterministic, "allow_tf32": allow_tf32}
+    before = {name: getattr(cudnn, name) for name in new}
+    vars(cudnn).update(new)
+    try:
+        yield
+    finally:
+        vars(cudnn).update(before)
+
+
+mps = _Namespace(is_available=_no, is_built=_no, is_macos_or_newer=lambda major, minor: False)
 cuda = _Namespace(
     matmul=_CudaMatmul(),
     is_built=_no,
@@ -74,7 +89,7 @@ cuda = _Namespace(
     enable_math_sdp=lambda on: None,
     sdp_kernel=_any_kernel,
 )
-cudnn = _Namespace(enabled=False, deterministic=False, benchmark=False, allow_tf32=False, is_available=_no, version=lambda: None)
+cudnn = _Namespace(enabled=False, deterministic=False, benchmark=False, allow_tf32=False, is_available=_no, version=lambda: None, flags=_cudnn_flags)
 mkl = _Namespace(is_available=_no)
 mkldnn = _Namespace(is_available=_no, enabled=False, matmul=_OwnMatmul())
 cpu = _Namespace(get_cpu_capability=_capability)
