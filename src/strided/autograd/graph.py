@@ -176,7 +176,7 @@ def check_inplace(x: Tensor, *others) -> None:
     if base is not None:
         if x._view_kind is not None:
             raise refuse(x, "is being modified")
-        if base._tracked and base._node is None:
+        if base._node is None and (base._tracked or x._tracked):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if x._seen != x.mem.version:
             _refresh(x)

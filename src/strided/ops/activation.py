@@ -42,6 +42,7 @@ _threshold = Pointwise("threshold", lambda x, t, v: E.where(x <= t, v, x), 3, no
 _threshold.gradient = lambda i: lambda g, x, t, v, y: E.where(x <= t, 0.0, g)
 _tanhshrink = Pointwise("tanhshrink", lambda x: x - E.tanh(x), 1, kind="float", node="Tanhshrink")
 _softsign = Pointwise("softsign", lambda x: x / (1 + abs(x)), 1, kind="float", node="Div")
+_softsign.saves_result = False
 _relu6 = Pointwise("relu6", lambda x: E.clamp(x, 0, 6), 1, node="Hardtanh")
 _relu6.gradient = lambda i: lambda g, x, y: E.where((x <= 0) | (x >= 6), 0.0, g)
 _selu = Pointwise("selu", lambda x: 1.0507009873554804934193349852946 * E.where(x > 0, x, 1.6732632423543772848170429916717 * E.expm1(x)), 1, node="Elu")

@@ -33,11 +33,13 @@ def pointwise(
     doc: str | None = None,
     complex_function: Callable[..., Any] | None = None,
     cls: type[Pointwise] = Pointwise,
+    saves_result: bool = True,
 ) -> Pointwise:
     """Registers the operator `name` given by an expression over its positional arguments.
 
     complex_function: the expression for complex operands, where that is another one.
     gradient: an expression `lambda g, *operands, result` an operand (None: no gradient), where the one derived from the graph is not wanted.
+    saves_result: whether a gradient that is made of the result saves it. PyTorch's saves operands for some operators, whose results may be written in place.
     """
     arity = function.__code__.co_argcount
     node_name = None if node is None or kind in ("compare", "bool") else node or _node_name(name)
@@ -45,6 +47,7 @@ def pointwise(
     if gradient is not None:
         op.gradient = lambda i: gradient[i]
     op.complex_function = complex_function
+    op.saves_result = saves_result
     op.rounds = arity == 2 and name not in ("mul", "true_divide")  # PyTorch multiplies and divides 16-bit tensors by numbers in float32
     entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc or function.__doc__, module=__name__)
     entry.flops = with_flops(op)

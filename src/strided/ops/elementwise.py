@@ -68,6 +68,7 @@ class Pointwise(ComplexTwins):
         self.gradient: Callable[..., Any] | None = None  # an expression over (g, *operands, result) an operand, where the derived one is not wanted
         self.node_class = node_class(node) if node else None
         self.entry: Entry | None = None  # what the lens is told of a derivative, which has no entry in the table
+        self.saves_result = True  # where a gradient is made of the result, that is saved; False: it is computed again, since PyTorch lets the result be written
         self.rounds = False  # numbers and wider 0-d operands round to a 16-bit common dtype (for comparisons, an 8-bit one, too) before they are computed with
         self.begin_as_real()
 
@@ -245,12 +246,13 @@ class Pointwise(ComplexTwins):
             chosen = self.gradient(i)
             if chosen is None:
                 return ZERO
-            expression = chosen(conj(g) if self._is_complex() else g, *[E.param(k) for k in range(n)], E.param(n + 1))
+            result = E.param(n + 1) if self.saves_result else self.expr
+            expression = chosen(conj(g) if self._is_complex() else g, *[E.param(k) for k in range(n)], result)
             if self._is_complex():  # the derivative of a holomorphic function, conjugated
                 expression = conj(expression)
         else:
             (expression,) = E.gradients(self.expr, g, (i,), self._complex_inputs() if self._is_complex() else None)
-            if self.expr.op not in ("param", "constant"):
+            if self.saves_result and self.expr.op not in ("param", "constant"):
                 expression = E.substitute(expression, {self.expr: E.param(n + 1)})  # the result is at hand: need not be computed again
         numbers = self.complexes
         if self._is_complex():

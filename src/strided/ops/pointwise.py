@@ -18,7 +18,7 @@ from .elementwise import Pointwise
 pointwise("add", lambda x, y: x + y)
 pointwise("sub", lambda x, y: x - y)
 pointwise("mul", lambda x, y: x * y, aliases=("multiply",))
-pointwise("true_divide", lambda x, y: x / y, kind="float", node="Div")
+pointwise("true_divide", lambda x, y: x / y, kind="float", node="Div", saves_result=False)
 pointwise("floor_divide", lambda x, y: x // y, node="FloorDivide", gradient=(None, None))
 pointwise("remainder", lambda x, y: x % y)
 pointwise("fmod", lambda x, y: E.fmod(x, y))
@@ -78,7 +78,7 @@ _GRADIENTS = {
 for _name in "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc".split():
     _alias = (_ALIASES[_name],) if _name in _ALIASES else ()
     pointwise(_name, eval(f"lambda x: E.{_name}(x)", {"E": E}), kind="float", aliases=_alias, node=_NODES.get(_name, ""), gradient=_GRADIENTS.get(_name))
-pointwise("erfinv", lambda x: E.erfinv(x), kind="float")
+pointwise("erfinv", lambda x: E.erfinv(x), kind="float", saves_result=False)
 pointwise("sqrt", lambda x: E.sqrt(x), kind="float", gradient=(lambda g, x, y: g / (2 * y),))
 pointwise("rsqrt", lambda x: E.rsqrt(x), kind="float", gradient=(lambda g, x, y: -0.5 * g * (y * y * y),))
 pointwise("tanh", lambda x: E.tanh(x), kind="float", gradient=(lambda g, x, y: g * (1 - y * y),))
@@ -103,7 +103,7 @@ def _sinc_gradient(g, x, y):
     return g * E.where(near, series * u * math.pi, far)
 
 
-pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x == 0, 1.0, x) * math.pi)), kind="float", gradient=(_sinc_gradient,))
+pointwise("sinc", lambda x: E.where(x == 0, 1.0, E.sin(x * math.pi) / (E.where(x == 0, 1.0, x) * math.pi)), kind="float", gradient=(_sinc_gradient,), saves_result=False)
 
 
 def _log_of_sum(x, y, first):
@@ -118,7 +118,7 @@ pointwise(
     lambda x, y: E.maximum(x, y) + E.where(x == y, math.log(2.0), E.log1p(E.exp(-abs(x - y)))),  # x == y: infinities would leave inf - inf
     kind="float",
     inplace=False,
-    gradient=(lambda g, x, y, r: g * E.exp(x - r), lambda g, x, y, r: g * E.exp(y - r)),
+    gradient=(lambda g, x, y, r: g / (1 + E.exp(y - x)), lambda g, x, y, r: g / (1 + E.exp(x - y))),
     complex_function=lambda x, y: _log_of_sum(x, y, E.node("ge", E.real(x), E.real(y))),
 )
 pointwise(
@@ -126,7 +126,7 @@ pointwise(
     lambda x, y: E.maximum(x, y) + E.where(x == y, 1.0, E.log2(1 + E.exp2(-abs(x - y)))),
     kind="float",
     inplace=False,
-    gradient=(lambda g, x, y, r: g * E.exp2(x - r), lambda g, x, y, r: g * E.exp2(y - r)),
+    gradient=(lambda g, x, y, r: g / (1 + E.exp2(y - x)), lambda g, x, y, r: g / (1 + E.exp2(x - y))),
 )
 pointwise(
     "xlogy",

@@ -236,7 +236,8 @@ def _guard_power():
     fast, fast_ = entry.call, inner.call
     usual = {2: TABLE["square"].call}
     for exponent, function in ((3, lambda x: x * x * x), (-1, E.reciprocal), (-2, lambda x: E.reciprocal(x * x)), (0.5, E.sqrt), (-0.5, E.rsqrt)):
-        usual[exponent] = Pointwise("pow", function, 1, node="Pow")
+        usual[exponent] = power = Pointwise("pow", function, 1, node="Pow")
+        power.saves_result = False
 
     def check(input, exponent):
         if type(exponent) is int and exponent < 0 and isinstance(input, Tensor) and input.spec.dtype.kind in ("int", "uint", "bool"):
