@@ -49,6 +49,15 @@ def test_vmap_over_a_pull_back():
     assert shared.tolist() == [[7, 1], [1, 13]]
 
 
+def test_autograd_grad_in_a_map():
+    x, unused = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.ones(1, requires_grad=True)
+    y = x**2
+    assert torch.vmap(lambda v: torch.autograd.grad(y, x, v)[0])(torch.eye(3)).tolist() == [[2, 0, 0], [0, 4, 0], [0, 0, 6]]
+    z = y.sum()
+    rows, none = torch.vmap(lambda v: torch.autograd.grad([y * 1, z], [x, unused], [v, None], materialize_grads=True))(torch.eye(3))
+    assert rows.tolist() == [[4, 4, 6], [2, 8, 6], [2, 4, 12]] and none.tolist() == [[0], [0], [0]]
+
+
 def test_functional_call_swaps_and_restores():
     layer = torch.nn.Linear(2, 1)
     weight = layer.weight

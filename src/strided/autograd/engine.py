@@ -25,6 +25,8 @@ from strided.tensor import Spec, Tensor, empty
 # LOOKS: called with (node, gradients it was given, gradients it gave) after each node, while what the node saved is still there.
 BEFORE: list = []
 LOOKS: list = []
+# Of vmap: asked first by `grad` while maps go on; called with (outputs, inputs, grads, options), it returns the gradients, or None where they have nothing to do with a sample.
+MAPPED: list = []
 
 _SUM = trace(lambda held, grad: held + grad, 2)
 
@@ -498,6 +500,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     if is_grads_batched:
         return _batched_grad(outputs, inputs, make_grads(outputs, grads, batched=True), create_graph, allow_unused, materialize_grads)
+    if MAPPED:
+        options = {"create_graph": create_graph, "allow_unused": allow_unused, "materialize_grads": materialize_grads}
+        found = MAPPED[-1](outputs, inputs, grads, options)
+        if found is not None:
+            return found
     grads = make_grads(outputs, grads)
     found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph, create_graph, inputs, accumulate=False)
     for number, result in enumerate(found):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops, tree
+from ..autograd import engine
 from ..kernels.native_objects import new
 from ..layout import Layout, Size, wrap_dim
 from ..ops import overriding
@@ -156,11 +157,29 @@ class Map:
         self.state = get_rng_state()
         self.mode = _Different(self) if self.randomness == "different" else overriding.Watched()
         self.mode.__enter__()
+        engine.MAPPED.append(_grad)
         return self
 
     def __exit__(self, *error: Any) -> None:
+        engine.MAPPED.pop()
         self.mode.__exit__(*error)
         _MAPS.pop()
+
+
+def _grad(outputs: Any, inputs: Any, grads: Any, options: dict) -> tuple | None:
+    """`autograd.grad` of outputs from outside of a map along gradients that its samples are: a backward pass for each. None where no gradient is such a sample."""
+    given = [g for g in grads if isinstance(g, Tensor)]
+    for running in maps_beyond(given, outputs):
+        places = [i for i, g in enumerate(grads) if isinstance(g, Tensor)]
+
+        def along(*some: Tensor) -> tuple:
+            seeds = [*grads]
+            for i, seed in zip(places, some):
+                seeds[i] = seed
+            return engine.grad(outputs, inputs, seeds, retain_graph=True, **options)
+
+        return one_by_one(along, in_map(given, running), {}, running.level)
+    return None
 
 
 class _Different(overriding.TorchFunctionMode):
