@@ -168,17 +168,14 @@ class Map:
 
 def _grad(outputs: Any, inputs: Any, grads: Any, options: dict) -> tuple | None:
     """`autograd.grad` of outputs from outside of a map along gradients that its samples are: a backward pass for each. None where no gradient is such a sample."""
-    given = [g for g in grads if isinstance(g, Tensor)]
-    for running in maps_beyond(given, outputs):
-        places = [i for i, g in enumerate(grads) if isinstance(g, Tensor)]
+    given = {i: g for i, g in enumerate(grads) if isinstance(g, Tensor)}
 
-        def along(*some: Tensor) -> tuple:
-            seeds = [*grads]
-            for i, seed in zip(places, some):
-                seeds[i] = seed
-            return engine.grad(outputs, inputs, seeds, retain_graph=True, **options)
+    def along(*some: Tensor) -> tuple:
+        seeds = {**dict(enumerate(grads)), **dict(zip(given, some))}
+        return engine.grad(outputs, inputs, [*seeds.values()], retain_graph=True, **options)
 
-        return one_by_one(along, in_map(given, running), {}, running.level)
+    for running in maps_beyond(given.values(), outputs):
+        return one_by_one(along, in_map(given.values(), running), {}, running.level)
     return None
 
 
