@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from .conv_band import ARGUMENTS, band, offsets
 from .conv_direct_ir import CHAIN, finish, tile, vector_counts
-from .gemm_ir import pack_panels, panels
 from .gemm_pack import Kind, pack
+from .gemm_rectangle import pack_panels, panels
 from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, module, vector
 
 # As in conv_direct_ir.py; a work item is (group, some entries, some features), `entry` how far the bands of two entries are apart.

@@ -1,7 +1,7 @@
 """Instructions that multiply groups of elements along k and add them up in wider sums: what they take, which one a host has, and how operands are packed for them.
 
 One word of a pack holds `group` elements of one row of A (or one column of B) that follow one another along k; what is missing at the end of k is zero. Packs of words
-are laid out as packs of numbers are, so that the loops of gemm_ir.py and its epilogue serve both. The instructions come in three forms:
+are laid out as packs of numbers are, so that the loops of gemm_rectangle.py and the epilogue serve both. The instructions come in three forms:
 
     lanes    sum [lanes] += the group of one row of A (broadcast) . the groups of `lanes` columns of B     dpbf16ps, vpdpbusd, vpdpwssd, pmaddwd, bfdot, sdot
     blocks   sum [2, 2] += groups of two rows of A . groups of two columns of B                            bfmmla, smmla

@@ -1,6 +1,6 @@
 """The register-tiled micro-kernel of the packed matrix product as LLVM IR, its variants that read an operand where it is, and what happens to a finished tile: edges, epilogue.
 
-The loops around it, and where tiles lie, are gemm_ir.py; what is packed, gemm_pack.py.
+The loops around it, and where tiles lie, are gemm_rectangle.py; what is packed, gemm_pack.py.
 """
 from __future__ import annotations
 

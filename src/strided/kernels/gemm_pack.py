@@ -1,6 +1,6 @@
 """What a matmul kernel is specialised on (`Tile`, `Kind`), and the packing of its operands as LLVM IR: any strides in, panels of the accumulator's type out.
 
-The micro-kernel is gemm_micro.py, the loops around it gemm_ir.py.
+The micro-kernel is gemm_micro.py, the loops around it gemm_rectangle.py and gemm_ir.py.
 """
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import expr as E
-from .gemm_ir import pack_panels, panels
 from .gemm_micro import micro
 from .gemm_pack import Kind, pack
+from .gemm_rectangle import pack_panels, panels
 from .gemm_text import AS_WRITTEN, SIZES, Function, module
 from .loops import Body
 from .lower import Lowering, Value
