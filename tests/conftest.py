@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
+from strided.kernels import jit, native
 from support import safetensors_bytes
 
 # A shared machine stalls now and then: no single example is given a time limit.
@@ -22,3 +23,13 @@ def make_file(tmp_path):
         return path
 
     return make
+
+
+@pytest.fixture
+def kernels_asked(monkeypatch):
+    """The keys of the kernels that plans are made with from here on: what a call is computed by, whether its code is written now, known or read from disk."""
+    asked = []
+    compile_kernel = jit.compile_kernel
+    monkeypatch.setattr(jit, "compile_kernel", lambda key, *given: asked.append(key) or compile_kernel(key, *given))
+    native.clear_plans()
+    return asked
