@@ -1,13 +1,14 @@
 """The gradient of the weights of a convolution of few channels, channels innermost, in LLVM IR: vectors are features of the result's gradient.
 
 d_weight [K, F] = windows [.., K]^T @ G [.., F], summed over positions: a few neighbouring elements of the window times up to two vectors of features stay in registers.
-Windows are pieces found in tables as in conv_last_ir.py, whose vectors are window elements and would be mostly idle here.
+Windows are pieces found in tables as in conv_last_ir.py, whose vectors are window elements and would be mostly idle here. The walk is conv_last_walk.py's.
 """
 from __future__ import annotations
 
-from .conv_last_ir import Text, add_sums, band
-from .gemm_pack import Tile, masked_load
-from .gemm_text import SIZES, Function, module, vector
+from .conv_last_walk import Text, band
+from .conv_vectors import Vectors
+from .gemm_pack import Tile
+from .gemm_text import Function, module
 
 VECTORS = 2  # of features
 HEIGHT = 12  # elements of the window, at most
@@ -15,38 +16,36 @@ HEIGHT = 12  # elements of the window, at most
 
 def element_tile(acc: str, tile: Tile, height: int, count: int, attributes: str) -> Function:
     """sums [height window elements, count vectors of features] (rows `features` apart) += the sum over positions of x · g; the last vector's lanes may be fewer."""
-    w, size = tile.width, SIZES[acc]
-    wide = vector(acc, w)
+    w = tile.width
     arguments = (
         "i64 %number, ptr noalias readonly %x, ptr noalias readonly %at_x, i64 %elements, ptr noalias readonly %g, ptr noalias readonly %at_g, i64 %lanes, ptr noalias %sums, i64 %features"
     )
     f = Function(f"elements_{count}", arguments, attributes + " noinline")
+    v = Vectors(f, acc, tile)
     rows = [f.at(acc, "%x", f.min(r, f.sub("%elements", 1))) for r in range(height)]  # missing elements repeat the last one: their sums are dropped
-    mask = f.lanes_below(f.sub("%lanes", (count - 1) * w), w)
-    sums = [[f.variable(wide, "zeroinitializer", 64) for _ in range(count)] for _ in range(height)]
+    mask = v.lanes(f.sub("%lanes", (count - 1) * w))
+    sums = [v.zeros(count) for _ in range(height)]
 
-    def sweep(read):
+    def sweep(mask):
         with f.loop(0, "%number") as p:
             at = f.load("i64", f.at("i64", "%at_x", p))
             source = f.at(acc, "%g", f.load("i64", f.at("i64", "%at_g", p)))
-            values = [f.load(wide, f.at(acc, source, j * w), size) for j in range(count - 1)] + [read(f.at(acc, source, (count - 1) * w))]
-            for r, row in enumerate(rows):
-                a = f.splat(acc, f.load(acc, f.at(acc, row, at)), w)
-                for j in range(count):
-                    f.store(wide, f.fma(acc, w, a, values[j], f.load(wide, sums[r][j], 64), tile.fused), sums[r][j], 64)
+            values = [*v.loads(source, count - 1), v.load(f.at(acc, source, (count - 1) * w), mask)]
+            for row, slots in zip(rows, sums):
+                v.add_row(slots, f.at(acc, row, at), values)
 
-    f.choose(f.compare("sge", "%lanes", count * w), lambda: sweep(lambda place: f.load(wide, place, size)), lambda: sweep(lambda place: masked_load(f, acc, w, place, mask)))
-    add_sums(f, acc, w, sums, "%elements", "%features", mask)
+    v.whole_or_masked(f.compare("sge", "%lanes", count * w), mask, sweep)
+    v.add_sums(sums, "%elements", "%features", mask)
     return f
 
 
 def few_module(acc: str, tile: Tile, height: int, attributes: str) -> str:
     """d_weight [K, F], K in the order of memory. Slots: d_weight, x, g, scratch. Parts are ranges of blocks of features; the image's bands are copied for each."""
-    text = Text(acc, tile, attributes, 4)
+    text = Text(acc, attributes, 4)
     f, word, w = text.f, text.word, tile.width
     out, x, g = text.slots[:3]
     text.positions()
-    low, high = text.share(f.ceil_div(word["features"], VECTORS * w))
+    low, high = f.share(f.ceil_div(word["features"], VECTORS * w))
     f0, f1 = f.mul(low, VECTORS * w), f.min(f.mul(high, VECTORS * w), word["features"])
     with f.loop(0, word["window"]) as k, f.loop(f0, f1) as n:
         f.store(acc, "0.0", f.at(acc, out, f.add(f.mul(k, word["features"]), n)))

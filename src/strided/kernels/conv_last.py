@@ -9,7 +9,8 @@ from math import prod
 from . import jit, native
 from .conv import direct_tile
 from .conv_few_ir import HEIGHT, VECTORS, few_module
-from .conv_last_ir import WORDS, column_gradient_module, column_module, gradient_module, product_module
+from .conv_last_ir import column_gradient_module, column_module, gradient_module, product_module
+from .conv_last_walk import WORDS
 from .conv_rows_ir import STRIDES, TAPS, rows_gradient_module, rows_module
 from .conv_rows_ir import WORDS as ROW_WORDS
 from .gemm_pack import Kind

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from .gemm_pack import Tile, masked_load, masked_store
-from .gemm_text import AS_WRITTEN, SIZES, Function, module, vector
+from .conv_vectors import Kernel, Vectors
+from .gemm_pack import Tile
+from .gemm_text import Function, module, vector
 
 # Sizes; strides, padding, dilation of rows; steps of the image and the result in elements.
 # w0, wh, ww: the window's elements are taken from the rows w0 + i * wh + j * ww of the weights (for an input's gradient backwards, and every stride-th).
 WORDS = "batch channels k1 size_h size_w o1 o2 stride1 p1 p2 e1 xb xh xw yb yh yw w0 wh ww".split()
-FIRST = 8
 TAPS = 7  # columns of a window at most: their weights stay in registers as well
 STRIDES = (1, 2)
+
+
+def _met(q: int, taps: int, stride: int, positions: int) -> list[tuple[int, int]]:
+    """(position, column of its window) of all windows that column q of the image lies in."""
+    return [(r, q - r * stride) for r in range(positions) if 0 <= q - r * stride < taps]
 
 
 def strip(acc: str, tile: Tile, taps: int, stride: int, positions: int, attributes: str) -> Function:
@@ -25,13 +30,13 @@ def strip(acc: str, tile: Tile, taps: int, stride: int, positions: int, attribut
     %x is the image's first element of the window's first row that lies inside, %first the column where the first window begins (may be outside), %rows how many
     rows of the window lie inside, `row` elements apart; %weights are those of its first element, `down` and `next` elements apart from row to row and column to column.
     """
-    w, size = tile.width, SIZES[acc]
-    wide = vector(acc, w)
+    w = tile.width
     arguments = (
         "ptr noalias readonly %x, i64 %first, i64 %size_w, i64 %xw, i64 %row, i64 %rows, ptr noalias readonly %weights, i64 %down, i64 %next, i64 %channels, "
         "ptr noalias readonly %bias, ptr noalias %out, i64 %yw, i64 %wanted"
     )
     f = Function("strip", arguments, attributes + " noinline")
+    v = Vectors(f, acc, tile)
     columns = (positions - 1) * stride + taps
     zeros = f.variable(vector(acc, 2 * w), "zeroinitializer", 64)
     places = [f.add("%first", q) for q in range(columns)]
@@ -39,57 +44,38 @@ def strip(acc: str, tile: Tile, taps: int, stride: int, positions: int, attribut
     offsets = [f.mul(place, "%xw") for place in places]
     biased = f.op("icmp ne ptr %bias, null")
 
-    def sums_of(c, count: int, mask=None):
-        read = lambda place: masked_load(f, acc, w, place, mask) if mask else f.load(wide, place, size)
-        sums = [[f.variable(wide, None, 64) for _ in range(count)] for _ in range(positions)]
-        starts = [f.variable(wide, "zeroinitializer", 64) for _ in range(count)]
+    def sums_of(c, count: int, mask: str | None):
+        sums = [[f.variable(v.type, None, 64) for _ in range(count)] for _ in range(positions)]
+        starts = v.zeros(count)
         with f.when(biased):
-            for v, slot in enumerate(starts):
-                f.store(wide, read(f.at(acc, "%bias", f.add(c, v * w))), slot, 64)
-        for row in sums:
-            for slot, start in zip(row, starts):
-                f.store(wide, f.load(wide, start, 64), slot, 64)
+            for n, slot in enumerate(starts):
+                v.put(v.load(f.at(acc, "%bias", f.add(c, n * w)), mask), slot)
+        for slots in sums:
+            for slot, start in zip(slots, starts):
+                v.put(v.get(start), slot)
         with f.loop(0, "%rows") as i:
             line = f.at(acc, "%x", f.add(c, f.mul(i, "%row")))
             factors = f.at(acc, "%weights", f.add(c, f.mul(i, "%down")))
-            weights = [[read(f.at(acc, f.at(acc, factors, f.mul("%next", j)), v * w)) for v in range(count)] for j in range(taps)]
+            weights = [[v.load(f.at(acc, f.at(acc, factors, f.mul("%next", j)), n * w), mask) for n in range(count)] for j in range(taps)]
             for q in range(columns):
                 place = f.op(f"select i1 {inside[q]}, ptr {f.at(acc, line, offsets[q])}, ptr {zeros}")
-                values = [read(f.at(acc, place, v * w)) for v in range(count)]
-                for r in range(positions):
-                    j = q - r * stride
-                    if 0 <= j < taps:
-                        for v in range(count):
-                            f.store(wide, f.fma(acc, w, values[v], weights[j][v], f.load(wide, sums[r][v], 64), tile.fused), sums[r][v], 64)
-        for r in range(positions):
+                values = v.loads(place, count, mask)
+                for r, j in _met(q, taps, stride, positions):
+                    for slot, value, weight in zip(sums[r], values, weights[j]):
+                        v.add_product(slot, value, weight)
+        for r, slots in enumerate(sums):
             with f.when(f.compare("sgt", "%wanted", r)):
                 target = f.at(acc, "%out", f.add(c, f.mul("%yw", r)))
-                for v in range(count):
-                    place, value = f.at(acc, target, v * w), f.load(wide, sums[r][v], 64)
-                    masked_store(f, acc, w, value, place, mask) if mask else f.store(wide, value, place, size)
+                for n, slot in enumerate(slots):
+                    place, value = f.at(acc, target, n * w), v.get(slot)
+                    v.store(value, place, mask)
 
-    pairs = f.mul(f.div("%channels", 2 * w), 2 * w)
-    whole = f.mul(f.div("%channels", w), w)
-    with f.loop(0, pairs, 2 * w) as c:
-        sums_of(c, 2)
-    with f.loop(pairs, whole, w) as c:
-        sums_of(c, 1)
-    with f.when(f.compare("slt", whole, "%channels")):
-        sums_of(whole, 1, f.lanes_below(f.sub("%channels", whole), w))
+    v.across(0, "%channels", sums_of)
     return f
 
 
-class _Kernel:
-    """What both kernels begin with: words, slots, and the loop over rows of the result."""
-
-    def __init__(self, acc: str, attributes: str, slots: int):
-        f = self.f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", attributes + AS_WRITTEN, linkage="dso_local")
-        self.acc, self.word = acc, {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
-        self.slots = [f.load("ptr", f.at("ptr", "%slots", n)) for n in range(slots)]
-
-    def share(self, total):
-        f = self.f
-        return f.div(f.mul(total, "%part"), "%parts"), f.div(f.mul(total, f.add("%part", 1)), "%parts")
+class _Rows(Kernel):
+    """What both kernels begin with, and the loop over rows of the result."""
 
     @contextmanager
     def rows(self, low, high, x, y):
@@ -109,12 +95,12 @@ class _Kernel:
 
 def rows_module(acc: str, tile: Tile, taps: int, stride: int, positions: int, attributes: str) -> str:
     """out [N, O1, O2, C] of x [N, H, W, C] and weights [K, C]. Slots: out, x, weights, bias or null. Parts are ranges of rows of the result."""
-    k = _Kernel(acc, attributes, 4)
+    k = _Rows(acc, WORDS, attributes, 4)
     f, word = k.f, k.word
     out, x, weights, bias = k.slots
     next_ = f.mul(word["ww"], word["channels"])
     down = f.mul(word["wh"], word["channels"])
-    low, high = k.share(f.mul(word["batch"], word["o1"]))
+    low, high = f.share(f.mul(word["batch"], word["o1"]))
     with k.rows(low, high, x, out) as (source, target, begin, rows):
         factors = f.at(acc, weights, f.add(f.mul(word["w0"], word["channels"]), f.mul(begin, down)))
         with f.loop(0, word["o2"], positions) as column:
@@ -127,23 +113,22 @@ def rows_module(acc: str, tile: Tile, taps: int, stride: int, positions: int, at
 
 def strip_gradient(acc: str, tile: Tile, taps: int, stride: int, positions: int, attributes: str) -> Function:
     """sums [rows, taps, channels] += the sum over one row's positions of g times the windows of x, for channels %c0 to %c1. Other arguments as of `strip`."""
-    w, size = tile.width, SIZES[acc]
-    wide = vector(acc, w)
+    w = tile.width
     arguments = (
         "ptr noalias readonly %x, i64 %before, i64 %size_w, i64 %xw, i64 %row, i64 %rows, ptr noalias readonly %g, i64 %yw, i64 %o2, ptr noalias %sums, i64 %channels, i64 %c0, i64 %c1"
     )
     f = Function("strip_gradient", arguments, attributes + " noinline")
+    v = Vectors(f, acc, tile)
     columns = (positions - 1) * stride + taps
     chains = 2 if taps < 4 else 1  # of an element of the window: enough for the units' latency
     zeros = f.variable(vector(acc, 2 * w), "zeroinitializer", 64)
 
-    def over_rows(c, count: int, mask=None):
-        read = lambda place: masked_load(f, acc, w, place, mask) if mask else f.load(wide, place, size)
-        sums = [[[f.variable(wide, None, 64) for _ in range(count)] for _ in range(chains)] for _ in range(taps)]
+    def over_rows(c, count: int, mask: str | None):
+        sums = [[[f.variable(v.type, None, 64) for _ in range(count)] for _ in range(chains)] for _ in range(taps)]
         with f.loop(0, "%rows") as i:
             line = f.at(acc, "%x", f.add(c, f.mul(i, "%row")))
             for slot in (slot for tap in sums for chain in tap for slot in chain):
-                f.store(wide, "zeroinitializer", slot, 64)
+                v.put("zeroinitializer", slot)
             with f.loop(0, "%o2", positions) as column:
                 first = f.sub(f.mul(column, stride), "%before")
                 gradients = f.at(acc, "%g", f.add(c, f.mul(column, "%yw")))
@@ -155,50 +140,38 @@ def strip_gradient(acc: str, tile: Tile, taps: int, stride: int, positions: int,
                         place = f.at(acc, gradients, f.mul("%yw", r))
                         if edge:
                             place = f.op(f"select i1 {f.compare('slt', f.add(column, r), '%o2')}, ptr {place}, ptr {zeros}")
-                        values.append([read(f.at(acc, place, v * w)) for v in range(count)])
+                        values.append(v.loads(place, count, mask))
                     for q in range(columns):
                         at = f.add(first, q)
                         place = f.at(acc, line, f.mul(at, "%xw"))
                         if edge:
                             place = f.op(f"select i1 {f.compare('ult', at, '%size_w')}, ptr {place}, ptr {zeros}")
-                        x = [read(f.at(acc, place, v * w)) for v in range(count)]
-                        for r in range(positions):
-                            j = q - r * stride
-                            if 0 <= j < taps:
-                                for v in range(count):
-                                    slot = sums[j][r % chains][v]
-                                    f.store(wide, f.fma(acc, w, values[r][v], x[v], f.load(wide, slot, 64), tile.fused), slot, 64)
+                        x = v.loads(place, count, mask)
+                        for r, j in _met(q, taps, stride, positions):
+                            for slot, gradient, element in zip(sums[j][r % chains], values[r], x):
+                                v.add_product(slot, gradient, element)
 
                 whole = f.both(f.compare("sge", first, 0), f.compare("sle", ends, "%size_w"), f.compare("sle", f.add(column, positions), "%o2"))
                 f.choose(whole, lambda meet=meet: meet(False), lambda meet=meet: meet(True))
             target = f.at(acc, "%sums", f.add(c, f.mul(i, f.mul("%channels", taps))))
             for j, tap in enumerate(sums):
-                for v in range(count):
-                    total = f.load(wide, tap[0][v], 64)
+                for n in range(count):
+                    total = v.get(tap[0][n])
                     if chains == 2:
-                        total = f.plus(acc, w, total, f.load(wide, tap[1][v], 64))
-                    place = f.at(acc, f.at(acc, target, f.mul("%channels", j)), v * w)
-                    total = f.plus(acc, w, total, read(place))
-                    masked_store(f, acc, w, total, place, mask) if mask else f.store(wide, total, place, size)
+                        total = v.plus(total, v.get(tap[1][n]))
+                    place = f.at(acc, f.at(acc, target, f.mul("%channels", j)), n * w)
+                    v.store(v.plus(total, v.load(place, mask)), place, mask)
 
-    many = f.sub("%c1", "%c0")
-    pairs = f.add("%c0", f.mul(f.div(many, 2 * w), 2 * w))
-    whole = f.add("%c0", f.mul(f.div(many, w), w))
-    with f.loop("%c0", pairs, 2 * w) as c:
-        over_rows(c, 2)
-    with f.loop(pairs, whole, w) as c:
-        over_rows(c, 1)
-    with f.when(f.compare("slt", whole, "%c1")):
-        over_rows(whole, 1, f.lanes_below(f.sub("%c1", whole), w))
+    v.across("%c0", "%c1", over_rows)
     return f
 
 
 def rows_gradient_module(acc: str, tile: Tile, taps: int, stride: int, positions: int, attributes: str) -> str:
     """d_weight [K, C] of x [N, H, W, C] and g [N, O1, O2, C]. Slots: d_weight, x, g. Parts are ranges of pairs of vectors of channels."""
-    k = _Kernel(acc, attributes, 3)
+    k = _Rows(acc, WORDS, attributes, 3)
     f, word, w = k.f, k.word, tile.width
     out, x, g = k.slots
-    low, high = k.share(f.ceil_div(word["channels"], 2 * w))
+    low, high = f.share(f.ceil_div(word["channels"], 2 * w))
     c0, c1 = f.mul(low, 2 * w), f.min(f.mul(high, 2 * w), word["channels"])
     with f.loop(0, f.mul(word["k1"], taps)) as tap, f.loop(c0, c1) as c:
         f.store(acc, "0.0", f.at(acc, out, f.add(f.mul(tap, word["channels"]), c)))

@@ -84,6 +84,10 @@ class Function:
     def min(self, a, b):
         return self.call("i64", "llvm.smin.i64", f"i64 {a}", f"i64 {b}")
 
+    def share(self, total):
+        """This part's share of `total` items: (first, behind the last)."""
+        return self.div(self.mul(total, "%part"), "%parts"), self.div(self.mul(total, self.add("%part", 1)), "%parts")
+
     def compare(self, how: str, a, b):
         return self.op(f"icmp {how} i64 {a}, {b}")
 
