@@ -375,35 +375,14 @@ class BlockTensor(Tensor):
 
     # ---- printed ----
 
-    def __repr__(self):
-        from .printing import with_notes
-
-        name, notes = "tensor(", [f"dtype={self.dtype}"]
-        if self.is_meta:
-            notes.insert(0, f"device='{self.device}'")
-        if self.is_meta or not self.numel():
-            notes.insert(-1, f"size={tuple(self.shape)}")
-            return with_notes(name + ("..." if self.is_meta else "[]"), notes, len(name))
-        return with_notes(name + self._elements_text(len(name)), notes, len(name))
-
-    def _elements_text(self, indent: int) -> str:
-        from . import printing  # here: it is built on dispatch, which knows block tensors
-        from .arrays import read_rows
-
-        source = self.t() if self.turned and self.ndim == 2 else self
-        edge = printing.OPTIONS.edgeitems if self.numel() > printing.OPTIONS.threshold else None
-        for d in range(source.ndim - 1):
-            if edge is not None and source._stored[d] > 2 * edge:  # only what is shown is decoded
-                ends = [source.narrow(d, 0, edge), source.narrow(d, source._stored[d] - edge, edge)]
-                source = source._with([_cat(parts, d) for parts in zip(*(end.parts for end in ends))], (*source._stored[:d], 2 * edge, *source._stored[d + 1 :]))
-        plain = source.dequantize()
-        if self.turned:
-            plain = plain.transpose(-2, -1)
-        values = read_rows(plain, edge)
-        for _ in range(plain.ndim - 1):
-            values = [item for row in values for item in row]
-        strings, width = printing._format_all(values, True)
-        return printing._brackets(iter(strings), self.shape, 0, indent, edge, width)
+    def ends(self, edge: int) -> BlockTensor:
+        """The first and last `edge` entries of every longer dimension but the last: what is shown of a large tensor, and so decoded."""
+        out = self
+        for d in range(self.ndim - 1):
+            if out._stored[d] > 2 * edge:
+                ends = [out.narrow(d, 0, edge), out.narrow(d, out._stored[d] - edge, edge)]
+                out = out._with([_cat(parts, d) for parts in zip(*(end.parts for end in ends))], (*out._stored[:d], 2 * edge, *out._stored[d + 1 :]))
+        return out
 
     def __format__(self, format_spec):
         return object.__format__(self, format_spec)

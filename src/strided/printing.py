@@ -11,6 +11,7 @@ from typing import Any
 
 from . import dtypes
 from .arrays import read_rows
+from .block_tensor import BlockTensor
 from .tensor import Tensor, wrap
 
 _PROFILES: dict[str, dict[str, Any]] = {
@@ -65,6 +66,8 @@ class printoptions:
 
 def tensor_repr(t: Tensor, *, contents: str | None = None) -> str:
     """`repr(t)`. contents: text to show instead of the elements."""
+    if isinstance(t, BlockTensor):
+        return _block_repr(t)
     name = "tensor" if type(t) is Tensor or getattr(type(t), "_prints_as_tensor", False) else type(t).__name__
     prefix = f"{name}("
     spec, default = t.spec, dtypes.get_default_dtype()
@@ -90,6 +93,24 @@ def tensor_repr(t: Tensor, *, contents: str | None = None) -> str:
     elif t._tracked:
         notes.append("requires_grad=True")
     return with_notes(prefix + body, notes, len(prefix))
+
+
+def _block_repr(t: BlockTensor) -> str:
+    name, notes = "tensor(", [f"dtype={t.dtype}"]
+    if t.is_meta:
+        notes.insert(0, f"device='{t.device}'")
+    if t.is_meta or not t.numel():
+        notes.insert(-1, f"size={tuple(t.shape)}")
+        return with_notes(name + ("..." if t.is_meta else "[]"), notes, len(name))
+    edge = OPTIONS.edgeitems if t.numel() > OPTIONS.threshold else None
+    shown = t.t() if t.turned and t.ndim == 2 else t
+    if edge is not None:
+        shown = shown.ends(edge)
+    plain = shown.dequantize()
+    if t.turned:
+        plain = plain.transpose(-2, -1)
+    strings, width = _format_all(_flatten(read_rows(plain, edge), plain.ndim), True)
+    return with_notes(name + _brackets(iter(strings), t.shape, 0, len(name), edge, width), notes, len(name))
 
 
 def parameter_repr(t: Tensor) -> str:
