@@ -320,13 +320,12 @@ class TypedStorage:
         return self._owner.device
 
     def tolist(self) -> list:
-        from .arrays import read_rows
         from .kernels.native import read_list
 
         memoryview(self._mem)  # raises for a meta tensor
         if self.dtype.packed or self.dtype.code < 0:
             spec = Spec.of(Layout.contiguous((len(self),)), self.dtype, self.device)
-            return read_rows(wrap(spec, self._mem, place_of(self._mem, spec)))
+            return wrap(spec, self._mem, place_of(self._mem, spec)).tolist()
         return read_list(self.dtype.code, self._mem.data, len(self), self.dtype.itemsize)
 
     def __iter__(self):
