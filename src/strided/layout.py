@@ -184,6 +184,7 @@ class Layout:
         """Elements `start` to `start + length` of dimension `dim`, and the offset (elements) of the new start."""
         if self.ndim == 0:
             raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+        start, length = index(start), index(length)  # an address that is no int would be read as one
         if length < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
         dim = wrap_dim(dim, self.ndim)
@@ -212,6 +213,7 @@ class Layout:
         """Entry `position` of dimension `dim`, which disappears, and the offset of the new start."""
         if self.ndim == 0:
             raise IndexError("select() cannot be applied to a 0-dim tensor.")
+        position = index(position)
         dim = wrap_dim(dim, self.ndim)
         size = self.shape[dim]
         if not -size <= position < size:
@@ -238,7 +240,7 @@ class Layout:
 
     def diagonal(self, offset=0, dim1=0, dim2=1) -> "tuple[Layout, int]":
         """The diagonal of `dim1` and `dim2` as a new last dimension, `offset` above the main one, and the offset of the new start."""
-        a, b = wrap_dim(dim1, self.ndim), wrap_dim(dim2, self.ndim)
+        a, b, offset = wrap_dim(dim1, self.ndim), wrap_dim(dim2, self.ndim), index(offset)
         if a == b:
             raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
         rows, columns = self.shape[a], self.shape[b]

@@ -19,7 +19,7 @@ from ..layout import Layout, collapse, wrap_dim
 from ..tensor import Spec, Tensor, wrap
 from . import signatures
 from .table import TABLE, operator
-from .views import remember
+from .views import integers, remember
 
 _plans = PlanCache()
 
@@ -363,7 +363,7 @@ def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
 def split_with_sizes(input, split_sizes, dim=0):
     """Windows of the given sizes along `dim`."""
     dim = wrap_dim(dim, input.ndim)
-    extent, sizes = input.shape[dim], [int(s) for s in split_sizes]
+    extent, sizes = input.shape[dim], integers("split_with_sizes", "split_sizes", (split_sizes,))
     if any(s < 0 for s in sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}")
     if sum(sizes) != extent:

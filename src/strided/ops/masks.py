@@ -4,6 +4,8 @@ Masked fills are pointwise (pointwise.py); x[mask] is in index.py.
 """
 from __future__ import annotations
 
+from operator import index
+
 from .. import dtypes
 from ..autograd import backward, check_inplace, record, record_inplace, tracking
 from ..dispatch import PlanCache, launch, run
@@ -136,7 +138,7 @@ def _triangle(name, node_class):
             out = Spec.of(Layout.contiguous(spec.shape), spec.dtype, spec.device)
             desc = None if spec.is_meta else build_map(_KEEP[name], [(out.dtype, out.layout)], _slots(spec), result_bytes=out.nbytes)
             plan = _plans.put((name, spec), (desc, out))
-        result = run(plan[0], plan[1], input.ptr, int(diagonal))
+        result = run(plan[0], plan[1], input.ptr, index(diagonal))
         if tracking(input):
             record(node_class, (input,), result, diagonal=diagonal)
         return result
@@ -151,7 +153,7 @@ def _triangle(name, node_class):
             desc = _plans.get((name, "in place", spec))
             if desc is None:
                 desc = _plans.put((name, "in place", spec), build_map(_KEEP[name], [(spec.dtype, spec.layout)], _slots(spec)))
-            launch(desc, input.ptr, input.ptr, int(diagonal))
+            launch(desc, input.ptr, input.ptr, index(diagonal))
         input.mem.version += 1
         if tracking(input):
             record_inplace(node_class, (input,), input, diagonal=diagonal)

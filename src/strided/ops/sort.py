@@ -5,6 +5,8 @@ kernels/order.py goes about it in the same way.
 """
 from __future__ import annotations
 
+from operator import index
+
 from .. import dtypes
 from ..autograd import backward, record, tracking
 from ..dispatch import launch
@@ -166,7 +168,7 @@ def msort(input):
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """(values, indices) of the k largest (or smallest) along `dim`, in order; NaN counts as the largest. Raises RuntimeError for k out of range."""
     dim = wrap_dim(dim, input.ndim)
-    k = int(k)
+    k = index(k)
     if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if input.dtype is dtypes.bool_:
@@ -284,7 +286,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         return _scalar_pair("kthvalue", input)
     if input.is_meta:
         return _meta_pair("kthvalue", input, dim, keepdim)
-    order = _arranged(numpy.moveaxis(host.wide(input), dim, -1), arrangements.QUICKSELECT, int(k))
+    order = _arranged(numpy.moveaxis(host.wide(input), dim, -1), arrangements.QUICKSELECT, index(k))
     return _select_one("kthvalue", KthvalueBackward0, input, dim, keepdim, numpy.moveaxis(order[..., k - 1 : k], -1, dim))
 
 

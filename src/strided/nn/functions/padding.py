@@ -2,6 +2,7 @@
 from ... import ops
 from ...kernels.edges import MODES
 from ...ops import edges
+from ...ops.views import integers
 from .autocast import under_autocast
 
 
@@ -10,7 +11,7 @@ def pad(input, pad, mode="constant", value=None):
 
     mode: "constant" (with `value`, 0), "reflect", "replicate" or "circular" (these three pad the last 1 to 3 dimensions).
     """
-    pad = [int(p) for p in pad]
+    pad = list(integers("pad", "pad", (pad,)))
     if len(pad) % 2 != 0:
         raise RuntimeError(f"Padding length must be divisible by 2, got {len(pad)}" if mode != "constant" else
                            f"Length of pad must be even but instead it equals {len(pad)}")  # fmt: skip
