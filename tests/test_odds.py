@@ -28,6 +28,22 @@ def test_derivatives_of_functions():
             torch.func.vmap(cube, in_dims=in_dims)(given)
 
 
+def test_jacobians_of_more_outputs_than_arguments_have_elements():
+    """jacfwd goes by columns there, and is differentiable again."""
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor(3.0)
+    f = lambda x, y: {"a": torch.outer(x, x) * y, "b": (torch.ones(2), x * x)}
+    for jacobian in (torch.func.jacfwd, torch.func.jacrev):
+        (by_x, by_y), (ones, squares) = jacobian(f, (0, 1))(x, y)["a"], jacobian(f)(x, y)["b"]
+        assert by_x.tolist() == [[[6, 0], [6, 3]], [[6, 3], [0, 12]]] and by_y.tolist() == [[1, 2], [2, 4]]
+        assert ones.tolist() == [[0, 0], [0, 0]] and squares.tolist() == [[2, 0], [0, 4]] and not squares.requires_grad
+    cubes = lambda x: torch.stack([x[0] ** 3, x[0] * x[1], x[1] ** 2])
+    expected = [[[6, 0], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 2]]]
+    assert torch.func.hessian(cubes)(x).tolist() == torch.func.jacfwd(torch.func.jacfwd(cubes))(x).tolist() == expected
+    assert torch.vmap(torch.func.jacfwd(cubes))(torch.stack([x, 2 * x])).tolist() == [[[3, 0], [2, 1], [0, 4]], [[12, 0], [4, 2], [0, 8]]]
+    rows, aux = torch.func.jacfwd(lambda x: (cubes(x), x.sum()), has_aux=True)(x)
+    assert rows.tolist() == [[3, 0], [2, 1], [0, 4]] and aux.item() == 3
+
+
 def test_vmap():
     x = torch.arange(6.0).reshape(2, 3)
     assert torch.vmap(torch.sum)(x).tolist() == [3, 12] and torch.vmap(torch.sum, in_dims=1)(x).tolist() == [3, 5, 7]

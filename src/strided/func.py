@@ -223,15 +223,8 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
             _only_tensors(output, "vjp(f, *primals)")
             leaves = tree.flatten(inner)
 
-            def of(out: Tensor) -> Any:
-                flat = out.reshape(-1)
-                one = ops.eye(flat.numel(), dtype=out.dtype)
-                rows = [_gradients([flat], leaves, [one[i]]) for i in range(flat.numel())]
-                whole = [ops.stack([row[k] for row in rows]).reshape(out.shape + leaf.shape) if rows else leaf.new_zeros(out.shape + leaf.shape) for k, leaf in enumerate(leaves)]
-                nested = tree.rebuild(inner, whole)
-                return nested[0] if isinstance(argnums, int) else tuple(nested)
-
-            jacobians = tree.map_leaves(of, output)
+            nested = [tree.rebuild(inner, block) for block in _rows(tree.flatten(output), leaves)]
+            jacobians = tree.rebuild(output, [each[0] if isinstance(argnums, int) else tuple(each) for each in nested])
         result = _outside((jacobians, aux), made)
         return result if has_aux else result[0]
 
@@ -239,8 +232,49 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
 
 
 def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
-    """`jacrev`: the two differ in PyTorch in how they compute, not in what."""
-    return jacrev(func, argnums, has_aux=has_aux)
+    """What `jacrev` returns, at the cost of the arguments' elements rather than the outputs': a pass for each element of the arguments, where these are fewer."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        made: list[Tensor] = []
+        with enable_grad():
+            inner, output, aux = _call(func, args, kwargs, _chosen(args, argnums), has_aux, made)
+            _only_tensors(output, "jvp(f, primals, tangents)")
+            outputs, leaves = tree.flatten(output), tree.flatten(inner)
+            by_columns = sum(leaf.numel() for leaf in leaves) < sum(out.numel() for out in outputs)
+            blocks = _columns(outputs, leaves, made) if by_columns else _rows(outputs, leaves)
+            nested = [tree.rebuild(inner, block) for block in blocks]
+            jacobians = tree.rebuild(output, [each[0] if isinstance(argnums, int) else tuple(each) for each in nested])
+        result = _outside((jacobians, aux), made)
+        return result if has_aux else result[0]
+
+    return wrapper
+
+
+def _rows(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> list[list[Tensor]]:
+    """The derivatives of each output by each leaf, of shape out.shape + leaf.shape: a backward pass for each element of the outputs."""
+    blocks = []
+    for out in outputs:
+        flat = out.reshape(-1)
+        one = ops.eye(flat.numel(), dtype=out.dtype)
+        rows = [_gradients([flat], leaves, [one[i]]) for i in range(flat.numel())]
+        blocks.append([ops.stack([row[k] for row in rows]).reshape(out.shape + leaf.shape) if rows else leaf.new_zeros(out.shape + leaf.shape) for k, leaf in enumerate(leaves)])
+    return blocks
+
+
+def _columns(outputs: Sequence[Tensor], leaves: Sequence[Tensor], made: list[Tensor]) -> list[list[Tensor]]:
+    """The same by a pass for each element of the leaves: a backward pass is linear in its seeds, and its derivative by them is the derivative along a tangent."""
+    seeds = [ops.zeros_like(out).requires_grad_() for out in outputs]
+    made.extend(seeds)
+    pulled = _gradients(outputs, leaves, seeds)
+    blocks: list[list[Tensor]] = [[] for _ in outputs]
+    for k, leaf in enumerate(leaves):
+        one = ops.eye(leaf.numel(), dtype=leaf.dtype).reshape(leaf.numel(), *leaf.shape)
+        columns = [_gradients([pulled[k]], seeds, [one[i]]) for i in range(leaf.numel())]
+        for number, out in enumerate(outputs):
+            whole = ops.stack([column[number] for column in columns], -1) if columns else out.new_zeros((*out.shape, 0))  # [*out, leaf's elements]
+            blocks[number].append(whole.reshape(out.shape + leaf.shape))
+    return blocks
 
 
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
