@@ -56,6 +56,11 @@ def gradients(expr: Expr, gradient, inputs, complex_inputs: frozenset[int] | Non
     return tuple(adjoint.get(E.param(i), zero) for i in inputs)
 
 
+def derivative(expr: Expr, input: int) -> Expr:
+    """d expr / d param(input)."""
+    return gradients(expr, constant(1.0), (input,))[0]
+
+
 def _of_complex(rule, n: Expr, g: Expr) -> tuple:
     """One gradient an argument of a node with complex numbers: of a function that is not holomorphic by its own rule, else from the real rule."""
     own = NOT_HOLOMORPHIC.get(n.op)

@@ -305,18 +305,6 @@ def work(expr):
     return sum(12 if n.op in COSTLY else 1 for n in topological(expr) if n.op not in ("param", "constant"))
 
 
-def derivative(expr, input):
-    """d expr / d param(input), as an expression; see derivative.py for the conventions at kinks."""
-    from .derivative import gradients
-    return gradients(expr, constant(1.0), (input,))[0]
-
-
-def gradients(expr, gradient, inputs, complex_inputs=None):
-    """The expressions `gradient * d expr / d param(i)` for each i in `inputs`, sharing what they can. complex_inputs: which are complex (None: nothing is)."""
-    from .derivative import gradients
-    return gradients(expr, gradient, inputs, complex_inputs)
-
-
 def substitute(expr, mapping):
     """`expr` with the nodes of `mapping` replaced."""
     new = dict(mapping)

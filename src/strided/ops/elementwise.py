@@ -251,7 +251,9 @@ class Pointwise(ComplexTwins):
             if self._is_complex():  # the derivative of a holomorphic function, conjugated
                 expression = conj(expression)
         else:
-            (expression,) = E.gradients(self.expr, g, (i,), self._complex_inputs() if self._is_complex() else None)
+            from ..kernels.derivative import gradients  # here: no derivative is taken while this package is imported
+
+            (expression,) = gradients(self.expr, g, (i,), self._complex_inputs() if self._is_complex() else None)
             if self.saves_result and self.expr.op not in ("param", "constant"):
                 expression = E.substitute(expression, {self.expr: E.param(n + 1)})  # the result is at hand: need not be computed again
         numbers = self.complexes
