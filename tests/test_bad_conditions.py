@@ -305,3 +305,51 @@ def test_shapes_without_number_leave_memory_flat():
     assert count > 40_000  # a million of them is many_shapes(21_000)
     assert growth < 12 * 2**20
     assert all(len(cache) <= cache.limit for cache in native._plan_caches)
+
+
+def sizes_beyond_64_bits():
+    F, one, meta = strided.nn.functional, strided.zeros(1), strided.device("meta")
+    image, rows = strided.zeros(1, 1, 5), strided.empty(2**31, 4, device=meta)
+    return {
+        "empty": lambda: strided.empty(2**62),
+        "meta": lambda: strided.empty(2**31, 2**31, device=meta),
+        "a result on meta": lambda: strided.empty(1, device=meta).expand(2**62) + 1,
+        "a result": lambda: one.expand(2**62) + 1,
+        "a product on meta": lambda: F.linear(rows, rows),
+        "distances on meta": lambda: strided.cdist(rows, rows),
+        "a product": lambda: one.expand(2**40)[:, None] @ one.expand(2**22)[None],
+        "resize_": lambda: strided.zeros(3).resize_(2**62),
+        "multinomial": lambda: strided.multinomial(strided.ones(3), 2**62, replacement=True),
+        "a step": lambda: F.max_pool1d(image, 2, stride=2**62),
+        "interpolate": lambda: F.interpolate(image, size=2**61),
+        "interpolate by scale": lambda: F.interpolate(image, scale_factor=1e30, mode="linear"),
+        "means of ranges": lambda: F.adaptive_avg_pool1d(image, 2**62),
+        "maxima of ranges": lambda: F.adaptive_max_pool1d(image, 2**62),
+    }
+
+
+@pytest.mark.parametrize("case", sizes_beyond_64_bits())
+def test_sizes_beyond_64_bits(case):
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        sizes_beyond_64_bits()[case]()
+
+
+def test_memory_is_asked_for_before_tables_of_the_result_s_length():
+    """They would be made for minutes, and end the process."""
+    image = strided.zeros(1, 1, 5)
+    F = strided.nn.functional
+    for call in (lambda: F.interpolate(image, size=2**55), lambda: F.adaptive_avg_pool1d(image, 2**55), lambda: F.adaptive_max_pool1d(image, 2**55)):
+        with pytest.raises(RuntimeError, match="can't allocate memory"):
+            call()
+
+
+def test_layouts_met_again_after_their_table_was_emptied(monkeypatch):
+    """They are other objects then, and equal: an out= tensor that is an input still is the same memory, element by element."""
+    x = strided.arange(6.0).view(2, 3)
+    monkeypatch.setattr(sys.modules["strided.layout"], "_TABLE", {})
+    monkeypatch.setattr(sys.modules["strided.tensor"], "_SPECS", {})
+    same = x.as_strided((2, 3), (3, 1))
+    assert same.spec is not x.spec and same.spec.layout is not x.spec.layout
+    assert strided.add(x, 1, out=same) is same and x.tolist() == [[1, 2, 3], [4, 5, 6]]
+    x += same
+    assert x.tolist() == [[2, 4, 6], [8, 10, 12]]

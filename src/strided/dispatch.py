@@ -14,7 +14,7 @@ from .block_tensor import BlockTensor
 from .kernels.native import PlanCache, clear_plans, launch, launch_new
 from .kernels.native_objects import STATE, launch_tensor
 from .layout import Layout
-from .tensor import META_ADDRESS, Spec, Tensor, bytes_for, wrap
+from .tensor import META_ADDRESS, Spec, Tensor, bytes_for, meta_storage, wrap
 
 dtypes.on_default_change.append(clear_plans)
 
@@ -345,9 +345,3 @@ def run(desc: bytes | None, spec: Spec, *slots: int | float) -> Tensor:
     if desc is None:
         return wrap(spec, meta_storage(spec), META_ADDRESS)
     return launch_tensor(desc, spec, *slots)
-
-
-def meta_storage(spec: Spec):
-    from .kernels.native import wrap_storage
-
-    return wrap_storage(0, spec.nbytes, None)

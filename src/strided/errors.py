@@ -50,6 +50,11 @@ def _broadcast_advice(a, b, names) -> str:
     return "Insert a dimension of size 1 where one tensor should repeat: x.unsqueeze(d)."
 
 
+def storage_overflow(shape) -> RuntimeError:
+    """The bytes of a tensor of this shape cannot be counted in 64 bits."""
+    return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+
+
 def broadcast_mismatch(a, b, dim, names=("a", "b")) -> RuntimeError:
     """Shapes `a` and `b` do not broadcast at dimension `dim` of their common shape."""
     place = dim - max(len(a), len(b))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .dtypes import Device, DType
+from .errors import storage_overflow
 from .kernels.native import Storage, new_storage, wrap_storage
 from .kernels.native_objects import TensorBase, make_tensor, set_tensor_type
 from .layout import Layout, Size, wrap_dim
@@ -236,14 +237,25 @@ def empty_of(spec: Spec) -> Tensor:
     """A fresh uninitialised tensor of a spec."""
     if not spec.is_plain:
         return _empty_unusual(spec)
-    mem = new_storage(spec.layout.span * spec.itemsize)
+    try:
+        mem = new_storage(spec.layout.span * spec.itemsize)
+    except OverflowError:
+        raise storage_overflow(spec.shape) from None
     return wrap(spec, mem, mem.data)
 
 
+def meta_storage(spec: Spec):
+    """The storage of a fresh meta tensor: no memory, and the bytes that it would have. Raises RuntimeError where 64 bits do not count them."""
+    try:
+        return wrap_storage(0, bytes_for(spec.layout.span, spec.dtype), None)
+    except OverflowError:
+        raise storage_overflow(spec.shape) from None
+
+
 def _empty_unusual(spec: Spec) -> Tensor:
-    nbytes = bytes_for(spec.layout.span, spec.dtype)
     if spec.is_meta:
-        return wrap(spec, wrap_storage(0, nbytes, None), META_ADDRESS)
+        return wrap(spec, meta_storage(spec), META_ADDRESS)
+    nbytes = bytes_for(spec.layout.span, spec.dtype)
     mem = new_storage(nbytes)
     if spec.layout.span * spec.dtype.bits % 8:  # the bits behind the last element are defined, since they are saved with it
         memoryview(mem)[nbytes - 1] = 0

@@ -131,7 +131,10 @@ def pack_desc(function: int, slots: int, parts: int = 1, release_gil: bool = Fal
     """A kernel's descriptor: the launcher's eight header words, then the kernel's own (each an i64)."""
     if slots > MAX_SLOTS:
         raise NotImplementedError(f"a kernel takes at most {MAX_SLOTS} operands, this one would need {slots}; split the work")
-    return struct.pack(f"<8q{len(words)}q", function, slots, parts, int(release_gil), result_bytes, 0, 0, 0, *words)
+    try:
+        return struct.pack(f"<8q{len(words)}q", function, slots, parts, int(release_gil), result_bytes, 0, 0, 0, *words)
+    except struct.error:
+        raise RuntimeError("Storage size calculation overflowed: sizes or strides of this call, in bytes, do not fit 64 bits") from None
 
 
 # ---- threads ------------------------------------------------------------------------------------------------------------

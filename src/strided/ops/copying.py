@@ -58,7 +58,7 @@ def meet(source: Tensor, target: Tensor) -> bool:
 def clash(source: Tensor, target: Tensor) -> bool:
     """Whether writing `target` could change elements of `source` that are still to be read: their memory meets, and not element by element."""
     a, b = source.spec, target.spec
-    return (source.ptr != target.ptr or a.layout is not b.layout or a.itemsize != b.itemsize) and meet(source, target)
+    return (source.ptr != target.ptr or a.layout is not b.layout and a.layout != b.layout or a.itemsize != b.itemsize) and meet(source, target)
 
 
 def assign(destination: Tensor, source: Tensor) -> None:

@@ -14,6 +14,7 @@ from ..arrays import tensor_of
 from ..autograd import no_grad
 from ..dispatch import CONTEXT, HOOKS, PlanCache, hooked_call, launch_new, run
 from ..dtypes import DType, resolve_device
+from ..errors import storage_overflow
 from ..formats import StorageLayout, preserve_format
 from ..formats import strided as strided_layout
 from ..kernels import expr as E
@@ -60,7 +61,7 @@ def sizes_of(name: str, given: tuple, size: Any = None) -> tuple[int, ...]:
 def spec_of(shape: tuple, dtype: DType, device: Any, memory_format: Any = None) -> Spec:
     """The spec of a fresh tensor. Raises RuntimeError when its bytes cannot be counted in 64 bits."""
     if math.prod(shape) * dtype.itemsize > INT64_MAX:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+        raise storage_overflow(shape)
     layout = Layout.contiguous(shape) if memory_format is None or memory_format is preserve_format else memory_format.layout(shape)
     return Spec.of(layout, dtype, device)
 

@@ -12,13 +12,15 @@ from ..dispatch import PlanCache, launch_new
 from ..formats import contiguous_format, suggested
 from ..kernels import bands as kernels
 from ..layout import Layout
-from ..tensor import Spec, Tensor, wrap
+from ..tensor import Spec, Tensor, empty_of, wrap
 from . import convolution_last as last
+from .create import spec_of
 from .folding import plain
 from .onlooking import seen_as
 from .table import TABLE
 
 _plans = PlanCache()
+LARGE = 1 << 30  # bytes of a result whose memory is asked for before its tables are made
 
 
 class Bands:
@@ -50,6 +52,16 @@ class Bands:
 def takes(x: Tensor) -> bool:
     """Whether `resample` has a kernel for x."""
     return x.dtype.name in kernels.DTYPES and x.numel() > 0 and not x.is_meta
+
+
+def room(x: Tensor, sizes) -> None:
+    """Raises RuntimeError where no memory would hold the result [.., *sizes], before tables as long as that are made (a table has a row an element).
+
+    Memory is asked for where it is much, and given back at once; the result takes it again.
+    """
+    spec = spec_of((*x.shape[: x.ndim - len(sizes)], *sizes), x.dtype, x.device)
+    if spec.nbytes > LARGE and spec.is_plain:
+        empty_of(spec)
 
 
 def resample(x: Tensor, bands: dict[int, Bands], node: str = "Resample", keeps: bool | str = True, alike=None) -> Tensor:

@@ -301,7 +301,7 @@ def _shared(t: Tensor, target: Tensor, value: Tensor) -> str | None:
         return None
     if t.ptr + t.spec.nbytes <= target.ptr or target.ptr + nbytes <= t.ptr:
         return None
-    return "all" if t.ptr == target.ptr and t.spec.layout is target.spec.layout else "part"
+    return "all" if t.ptr == target.ptr and t.spec.layout == target.spec.layout else "part"
 
 
 def _grad_enabled() -> bool:

@@ -13,10 +13,11 @@ from ..autograd import backward, check_inplace, record, tracking
 from ..autograd.graph import record_inplace
 from ..dispatch import PlanCache, launch
 from ..dtypes import DType
+from ..errors import storage_overflow
 from ..kernels import expr as E
 from ..kernels.map import build_map
 from ..kernels.native import move_bytes, new_storage, wrap_storage
-from ..layout import Layout, broadcast_shapes
+from ..layout import INT64_MAX, Layout, broadcast_shapes
 from ..tensor import META_ADDRESS, Spec, Tensor, bytes_for, place_of
 from . import views
 from .copies import warn_of_discarding
@@ -312,6 +313,8 @@ def resize_(input, *sizes, size=None, memory_format=None):
     layout = Layout.contiguous(sizes) if memory_format is None else memory_format.layout(sizes)
     start = input.storage_offset()
     needed = bytes_for(start + layout.span, input.dtype)
+    if needed > INT64_MAX:
+        raise storage_overflow(sizes)
     if needed > input.mem.nbytes:
         if input.is_meta:
             input.mem, input.ptr = wrap_storage(0, needed, None), META_ADDRESS + start * input.itemsize

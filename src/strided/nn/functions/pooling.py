@@ -268,6 +268,7 @@ def _ranges(size, out):
 def _adaptive_avg(n, input, output_size):
     checks.adaptive("avg", n, input, output_size)
     targets = _targets(input, n, output_size)
+    resample.room(input, targets)
     form = suggested(input.spec.layout) if input.dim() == n + 2 else contiguous_format
     if all(t == 1 for t in targets):
         if form is contiguous_format:
@@ -331,6 +332,7 @@ def adaptive_avg_pool3d(input, output_size):
 def _adaptive_max(n, input, output_size, return_indices):
     checks.adaptive("max", n, input, output_size)
     targets, sizes = _targets(input, n, output_size), input.shape[-n:]
+    resample.room(input, targets)
     if pooling.takes(input) and input.numel():
         x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
         found = pooling.adaptive(x, tuple(tuple((start, end - start) for start, end in _ranges(size, out)) for size, out in zip(sizes, targets)), return_indices)

@@ -45,6 +45,7 @@ def interpolate(
         sizes = tuple(math.floor(s * f) for s, f in zip(input.shape[2:], scales))
         if recompute_scale_factor:
             scales = (None,) * n
+    resample.room(input, sizes)
     if antialias:
         return smoothed(input, sizes, scales, bool(align_corners), mode)
     if mode == "area":
