@@ -74,3 +74,11 @@ def test_a_leaf_that_is_a_view_is_not_written(write):
     with torch.no_grad():
         x.mul_(2)
     assert x.is_leaf and x.tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
+
+
+def test_plus_x_is_x():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    assert +y is y and torch.positive(y) is y and y.positive() is y
+    with pytest.raises(RuntimeError, match="on a bool tensor is not supported"):
+        +torch.tensor([True])

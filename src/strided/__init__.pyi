@@ -360,7 +360,7 @@ def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
     r"""A triangle from 0 up to 1 and down to 0. [window_length]; symmetric unless `periodic` (as if one point longer, the last left out)."""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
-    r"""1 with the probability that the input's element gives (or p), else 0; shaped and typed as the input."""
+    r"""1 with the probability that the input's element gives (or p), else 0; shaped and typed as the input, drawn row by row."""
 bfloat16: DType
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None) -> Any:
     r"""binary_cross_entropy of sigmoid(input), computed without overflow."""
@@ -984,7 +984,8 @@ def polar(abs, angle, *, out=None) -> Tensor:
     r"""The complex tensor with these magnitudes and angles (radians): abs · (cos angle + i sin angle)."""
 def polygamma(n, input, *, out=None) -> Tensor:
     r"""The n-th derivative of digamma, n >= 0."""
-def positive(input, *, out=None) -> Tensor: ...
+def positive(input) -> Tensor:
+    r"""The input itself, as +x is. Raises RuntimeError for bool."""
 def pow(input, exponent, *, out=None) -> Tensor: ...
 def prelu(input, weight) -> Tensor:
     r"""x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""

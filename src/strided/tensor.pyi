@@ -267,7 +267,7 @@ class Tensor:
     def baddbmm_(self, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
         r"""In-place form of `baddbmm`."""
     def bernoulli(self, p=None, *, generator=None) -> Tensor:
-        r"""1 with the probability that the input's element gives (or p), else 0; shaped and typed as the input."""
+        r"""1 with the probability that the input's element gives (or p), else 0; shaped and typed as the input, drawn row by row."""
     def bernoulli_(self, p=..., *, generator=None) -> Tensor:
         r"""Fills with 1 with probability p (a number, or a tensor that broadcasts to the input), else 0."""
     def bfloat16(self, memory_format=None) -> Tensor:
@@ -897,7 +897,8 @@ class Tensor:
         r"""`x.polygamma(n)`: the n-th derivative of digamma at x."""
     def polygamma_(self, n) -> Any:
         r"""In-place form of `polygamma`."""
-    def positive(self) -> Tensor: ...
+    def positive(self) -> Tensor:
+        r"""The input itself, as +x is. Raises RuntimeError for bool."""
     def pow(self, exponent) -> Tensor: ...
     def pow_(self, exponent) -> Tensor: ...
     def prelu(self, weight) -> Tensor:
@@ -1189,6 +1190,8 @@ def empty(shape, dtype: DType, device: Device, strides=None) -> Tensor:
     r"""A fresh uninitialised tensor; `strides` in elements (default row-major, must be dense)."""
 def empty_of(spec: Spec) -> Tensor:
     r"""A fresh uninitialised tensor of a spec."""
+def meta_storage(spec: Spec) -> Any:
+    r"""The storage of a fresh meta tensor: no memory, and the bytes that it would have. Raises RuntimeError where 64 bits do not count them."""
 def _empty_unusual(spec: Spec) -> Tensor: ...
 class UntypedStorage:
     def __eq__(self, other: Any) -> Any: ...

@@ -23,6 +23,7 @@ _mish.gradient = lambda i: lambda g, x, y: g * (
 _softplus = Pointwise("softplus", lambda x, b, t: E.where(x * b > t, x, E.log1p(E.exp(x * b)) / b), 3, node="Softplus")
 _softplus.gradient = lambda i: lambda g, x, b, t, y: E.where(x * b > t, g, g * E.sigmoid(x * b))
 _logsigmoid = Pointwise("log_sigmoid", lambda x: E.minimum(x, 0) - E.log1p(E.exp(-abs(x))), 1, node="LogSigmoid")
+_logsigmoid.row_major = True
 _logsigmoid.gradient = lambda i: lambda g, x, y: g * E.sigmoid(-x)
 _leaky_relu = Pointwise("leaky_relu", lambda x, s: E.where(x > 0, x, x * s), 2, node="LeakyRelu")
 _leaky_relu.gradient = lambda i: lambda g, x, s, y: E.where(x > 0, g, g * s)

@@ -27,6 +27,7 @@ _logit_within.gradient = lambda i: None if i else lambda g, x, eps, y: E.where((
 _where = Pointwise("where", lambda c, x, y: E.where(c, x, y), 3, node="Where")
 _where.gradient = lambda i: (None, lambda g, c, x, y, r: E.where(c, g, 0.0), lambda g, c, x, y, r: E.where(c, 0.0, g))[i]
 _masked_fill = Pointwise("masked_fill", lambda x, m, v: E.where(m, v, x), 3, node="MaskedFill")
+_masked_fill.row_major = True
 _masked_fill.gradient = lambda i: (lambda g, x, m, v, r: E.where(m, 0.0, g), None, lambda g, x, m, v, r: E.where(m, g, 0.0))[i]
 _clamp = Pointwise("clamp", lambda x, low, high: E.clamp(x, low, high), 3, node="Clamp")
 _clamp_min = Pointwise("clamp", lambda x, low: E.clamp(x, low, None), 2, node="Clamp")

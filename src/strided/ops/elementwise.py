@@ -19,9 +19,9 @@ from ..kernels import expr as E
 from ..kernels.derivative import conj
 from ..kernels.map import build_map
 from ..kernels.native_objects import hang
-from ..layout import broadcast_shapes, result_strides
+from ..layout import Layout, broadcast_shapes, result_strides
 from ..tensor import Spec, Tensor
-from . import packed, signatures
+from . import packed, real_only, signatures
 from .copying import assign, check_overlap, clash, meet, self_copy, shared_dims, warn_of_overlap
 from .pointwise_complex import ComplexTwins
 from .pointwise_nodes import NO_NUMBERS, PASS, ZERO, Recipe, fit, node_class, sum_to
@@ -69,6 +69,7 @@ class Pointwise(ComplexTwins):
         self.node_class = node_class(node) if node else None
         self.entry: Entry | None = None  # what the lens is told of a derivative, which has no entry in the table
         self.saves_result = True  # where a gradient is made of the result, that is saved; False: it is computed again, since PyTorch lets the result be written
+        self.row_major = False  # the result lies row by row, however the operands lie
         self.rounds = False  # numbers and wider 0-d operands round to a 16-bit common dtype (for comparisons, an 8-bit one, too) before they are computed with
         self.begin_as_real()
 
@@ -97,7 +98,7 @@ class Pointwise(ComplexTwins):
             result_dtype = common.to_real() if common.is_complex else common.to_complex()
         shape = broadcast_shapes(*[t.shape for t in tensors])
         if into is None:
-            layout = result_strides(shape, *[t.spec.layout for t in tensors])
+            layout = Layout.contiguous(shape) if self.row_major else result_strides(shape, *[t.spec.layout for t in tensors])
         else:
             if into.shape != shape:
                 raise RuntimeError(f"output with shape {list(into.shape)} doesn't match the broadcast shape {list(shape)}")
@@ -110,6 +111,8 @@ class Pointwise(ComplexTwins):
         spec = Spec.of(layout, result_dtype, device)
         if spec.is_meta:
             return Plan(None, spec, common)
+        if common.is_floating_point and self.name in real_only.OF_BITS:
+            raise real_only.refusal(self.name, common)
         ins, compute = [], []
         for operand in operands:
             if isinstance(operand, Tensor):

@@ -63,7 +63,6 @@ pointwise("sign", lambda x: E.sign(x))
 _square = pointwise("square", lambda x: x * x, node="Pow")
 _square.common_dtype = lambda operands: dtypes.int64 if operands[0].dtype is dtypes.bool_ else operands[0].dtype  # type: ignore[method-assign]
 pointwise("reciprocal", lambda x: E.reciprocal(x), kind="float", gradient=(lambda g, x, y: -g * y * y,))
-pointwise("positive", lambda x: x, inplace=False)
 
 # ---- functions of one element -------------------------------------------------------------------------------------------------
 

@@ -230,6 +230,13 @@ for _name in ("floor_divide", "remainder", "fmod"):
     _guard_zero(_name)
 
 
+@operator("positive", view=True)
+def positive(input):
+    """The input itself, as +x is. Raises RuntimeError for bool."""
+    signatures.check_bool("positive", (input,))
+    return input
+
+
 def _guard_power():
     """Puts PyTorch's refusal of negative integer powers of integers before `pow`, and gives the usual exponents of floats kernels without a power."""
     entry, inner = TABLE["pow"], TABLE["pow_"]

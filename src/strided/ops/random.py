@@ -200,14 +200,13 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, layout=N
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
         return _leaf(fill_normal(_fresh(tuple(size) or ((),), dtype, device), float(mean), float(std), generator), requires_grad)
-    with no_grad():  # the draw is standard normal, then scaled and moved; only a number as std goes into the draw itself
+    with no_grad():  # the draw is standard normal, row by row, then scaled and moved; only a number as std goes into the draw itself
         if not isinstance(std, Tensor):
-            out = TABLE["add"].call(fill_normal(_like(mean, None, None, None), 0.0, float(std), generator), mean)
+            out = TABLE["add"].call(fill_normal(empty(mean.shape, mean.dtype, mean.device), 0.0, float(std), generator), mean)
         else:
             like = std if not isinstance(mean, Tensor) else mean
             shape = broadcast_shapes(std.shape, like.shape)
-            x = _like(like, None, None, None) if shape == like.shape else empty(shape, like.dtype, like.device)
-            out = TABLE["add"].call(TABLE["mul"].call(fill_normal(x, 0.0, 1.0, generator), std), mean)
+            out = TABLE["add"].call(TABLE["mul"].call(fill_normal(empty(shape, like.dtype, like.device), 0.0, 1.0, generator), std), mean)
     if tracking(mean, std):
         record(NormalBackward0, (mean, std), out, outlines=[(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None for t in (mean, std)])
     return out
@@ -227,8 +226,8 @@ def BernoulliBackward0(node, g):
 
 @operator("bernoulli", out=True)
 def bernoulli(input, p=None, *, generator=None):
-    """1 with the probability that the input's element gives (or p), else 0; shaped and typed as the input."""
-    out = _like(input, None, None, None)
+    """1 with the probability that the input's element gives (or p), else 0; shaped and typed as the input, drawn row by row."""
+    out = empty(input.shape, input.dtype, input.device)
     if p is None:
         fill_bernoulli_by(out, input, generator)
     else:

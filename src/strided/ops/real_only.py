@@ -1,4 +1,4 @@
-"""What has no meaning for complex numbers: PyTorch's refusals, by operator.
+"""What has no meaning for complex numbers, or for floats: PyTorch's refusals, by operator.
 
 Pointwise operators and folds ask `refusal` where a plan is made; operators of other kinds get the check in front of them (`guard`). What is simply not
 written down for complex numbers is refused with the same sentence.
@@ -11,6 +11,7 @@ from ..dtypes import DType, result_type
 from ..tensor import Tensor
 from .table import TABLE
 
+OF_BITS = frozenset(f"bitwise_{name}" for name in "and or xor not left_shift right_shift".split())  # refused for floats, too
 _WAY_OUT = "\n  Complex numbers have no order and no rounding: compute on x.real and x.imag, or on x.abs()."
 
 # The sentences; {name} is the operator's name, {dtype} PyTorch's name of the dtype.
@@ -54,9 +55,10 @@ modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_
 
 
 def refusal(name: str, dtype: DType) -> Exception:
-    """The error for the operator `name` on complex numbers of `dtype`."""
+    """The error for the operator `name` on complex numbers, or floats, of `dtype`."""
     error, sentence = _SENTENCES.get(name, (NotImplementedError, _PLAIN))
-    return error(sentence.format(name=name, dtype=dtype.scalar_name) + _WAY_OUT)
+    way_out = _WAY_OUT if dtype.is_complex else "\n  Bits are those of integers and bools: convert first, as in x.long(), or x.view(torch.int32) for the bits of a float."
+    return error(sentence.format(name=name, dtype=dtype.scalar_name) + way_out)
 
 
 def check(name: str, *operands) -> None:

@@ -8,7 +8,7 @@ import math
 
 from .. import dtypes
 from ..autograd import backward, check_inplace, record, record_inplace, tracking
-from ..layout import broadcast_shapes, wrap_dim
+from ..layout import Layout, broadcast_shapes, wrap_dim
 from ..tensor import Tensor, empty
 from . import indexing
 from .elementwise import check_overlap, self_copy, warn_of_overlap
@@ -140,12 +140,15 @@ def _put(x, dim, index, src, op):
     indexing.along(op, x, dim, index, _source(x, src, index), _bounds(x, dim))
 
 
-def _in_two_forms(name, cls, prepare, autocast=None):
-    """Registers `name` and `name_`. prepare(x, *args, **kwargs) checks, and gives (write(target), extra inputs, saves, attributes)."""
+def _in_two_forms(name, cls, prepare, autocast=None, row_major=True):
+    """Registers `name` and `name_`. prepare(x, *args, **kwargs) checks, and gives (write(target), extra inputs, saves, attributes).
+
+    row_major: the copy that is written lies row by row, however the input lies.
+    """
 
     def plain(input, *args, **kwargs):
         write, inputs, saves, attrs = prepare(input, *args, **kwargs)
-        out = self_copy(input)
+        out = self_copy(input, layout=Layout.contiguous(input.shape) if row_major else None)
         write(out)
         if tracking(input, *inputs):
             if "before" in attrs:
@@ -253,6 +256,8 @@ def _identity(reduce, dtype):
         return float("-inf") if reduce == "amax" else float("inf")
     if dtype is dtypes.bool_:
         return reduce == "amin"
+    if dtype.is_complex:
+        raise NotImplementedError(f"\"index_reduce_func_exclude_input_init\" not implemented for '{dtype.scalar_name}'\n  Complex numbers have no order: reduce x.real and x.imag, or x.abs().")
     info = dtypes.iinfo(dtype)
     return info.min if reduce == "amax" else info.max
 
@@ -487,7 +492,7 @@ def _index_fill(x, dim, index, value):
     return write, (value,), (index,), {"dim": dim}
 
 
-index_fill, index_fill_ = _in_two_forms("index_fill", IndexFillBackward0, _index_fill)
+index_fill, index_fill_ = _in_two_forms("index_fill", IndexFillBackward0, _index_fill, row_major=False)
 
 
 # ---- index_reduce ----------------------------------------------------------------------------------------------------------------

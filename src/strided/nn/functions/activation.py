@@ -112,7 +112,7 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """A sample of the Gumbel-softmax distribution; with `hard`, one-hot forwards and soft backwards."""
-    gumbels = -ops.empty_like(logits).exponential_().log()
+    gumbels = -ops.empty(logits.shape, dtype=logits.dtype, device=logits.device).exponential_().log()  # drawn row by row
     soft = _softmax((logits + gumbels) / tau, dim)
     if not hard:
         return soft
