@@ -69,6 +69,38 @@ def test_gradcheck_passes_what_is_right():
     assert gradgradcheck(lambda x, w: ((x @ w).tanh() * 2).sum(1), (x, w))
 
 
+def test_gradgradcheck_with_gradients_of_any_strides():
+    seen = []
+
+    class Seen(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(g.is_contiguous())
+            return g * 1
+
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    for strided_seeds in (False, True):
+        seen.clear()
+        assert gradgradcheck(Seen.apply, (x,), gen_non_contig_grad_outputs=strided_seeds, check_undefined_grad=False)
+        assert all(seen) is not strided_seeds
+
+
+def test_gradcheck_refuses_what_it_would_not_check():
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    for refused, error in (
+        (lambda: gradcheck(torch.exp, (x,), check_backward_ad=False), ValueError),
+        (lambda: gradcheck(torch.exp, (x,), check_forward_ad=True), NotImplementedError),
+        (lambda: gradgradcheck(torch.exp, (x,), check_rev_over_rev=False), ValueError),
+        (lambda: gradgradcheck(torch.exp, (x,), check_fwd_over_rev=True), NotImplementedError),
+    ):
+        with pytest.raises(error):
+            refused()
+
+
 def test_gradcheck_finds_what_is_wrong():
     class Wrong(torch.autograd.Function):
         @staticmethod

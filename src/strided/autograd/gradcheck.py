@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 
 from strided.autograd import engine, graph
-from strided.tensor import Tensor, empty
+from strided.tensor import Tensor, empty, wrap
 
 
 class GradcheckError(RuntimeError):
@@ -50,7 +50,11 @@ def gradcheck(
 
     Inputs should be float64 or complex128: the default tolerances expect their precision. fast_mode compares one random direction of each input with one of each
     output, instead of the whole Jacobian. Returns True; raises GradcheckError, or returns False where `raise_exception` is off.
+    check_batched_grad and check_grad_dtypes find nothing more: batched gradients are single passes, and every gradient is cast to its tensor's dtype.
+    Raises ValueError where no pass is to be checked, NotImplementedError for forward mode.
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise ValueError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_forward_ad or check_batched_forward_grad:
         raise NotImplementedError("gradcheck: forward-mode derivatives (check_forward_ad) do not exist here; check the backward pass")
     try:
@@ -245,7 +249,13 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """`gradcheck` of the gradients: second derivatives of `func` with respect to the inputs and to `grad_outputs` (random where not given)."""
+    """`gradcheck` of the gradients: second derivatives of `func` with respect to the inputs and to `grad_outputs` (random where not given, and with
+    gen_non_contig_grad_outputs every second element of their memory). Raises as `gradcheck` does.
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise ValueError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    if check_fwd_over_rev:
+        raise NotImplementedError("gradgradcheck: forward-mode derivatives (check_fwd_over_rev) do not exist here; check the backward pass of the backward pass")
     import numpy as np
 
     inputs = _tensors(inputs)
@@ -255,6 +265,10 @@ def gradgradcheck(
         grad_outputs = []
         for out in outputs:
             seed = empty(out.shape, out.dtype, out.device)
+            if gen_non_contig_grad_outputs:
+                wide = empty((*out.shape, 2), out.dtype, out.device)
+                layout, _ = wide.spec.layout.select(-1, 0)
+                seed = wrap(wide.spec.with_layout(layout), wide.mem, wide.ptr)
             for part in _parts(seed):
                 part[...] = random.standard_normal(out.shape)
             grad_outputs.append(seed.requires_grad_())

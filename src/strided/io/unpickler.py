@@ -1,6 +1,6 @@
 """Reads pickles without executing them: an interpreter of pickle's opcodes that builds plain data and calls only what an allow-list holds.
 
-Holds the interpreter and its limits. What may be called is globals.py's business, where the bytes come from serialization.py's. Nothing is ever
+Holds the interpreter and its limits. What may be called is allowed.py's business, where the bytes come from serialization.py's. Nothing is ever
 imported because a pickle names it; containers are filled only if they are plain ones; nothing can be set on a class, function or module.
 """
 
@@ -20,7 +20,6 @@ DEPTH = 100  # tuples nested deeper than this are no keys: hashing them would us
 ITEMS = 10_000
 _TABLES = (dict, OrderedDict, Counter, defaultdict)
 _PLAIN = frozenset((str, int, float, bool, bytes, complex, type(None)))
-_MARK = object()
 _U16, _U32, _I32, _U64, _F64 = (struct.Struct(form) for form in ("<H", "<I", "<i", "<Q", ">d"))
 
 

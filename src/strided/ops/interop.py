@@ -1,6 +1,6 @@
 """Other libraries' protocols on tensors: NumPy's, DLPack, the array API standard; pickling and copying; shared memory.
 
-Holds the methods and `from_dlpack`; DLPack's structures are in dlpack.py, the namespace of the standard in array_api.py, files of tensors in io/.
+Holds the methods and `from_dlpack`; DLPack's structures are in dlpack.py, the namespace of the standard in array_api/, files of tensors in io/.
 """
 
 from __future__ import annotations
