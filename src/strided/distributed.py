@@ -481,6 +481,6 @@ def implicit_replication() -> Iterator[None]:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "nn":
-        return importlib.import_module(".distributed_nn", __package__)
+    if name in ("nn", "optim"):
+        return importlib.import_module(f".distributed_{name}", __package__)
     return _missing("torch.distributed")(name)
