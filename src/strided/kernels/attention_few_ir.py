@@ -316,8 +316,7 @@ def kernel(kind: Kind, mask: str) -> Function:
     names = ["out", "q", "k", "v"] + (["mask"] if mask else [])
     slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for n, name in enumerate(names)}
     scale = f.op(f"fptrunc double {f.load('double', f.at('i64', '%slots', len(names)))} to float")
-    begin = f.div(f.mul(word["items"], "%part"), "%parts")
-    end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
+    begin, end = f.share(word["items"])
     with f.when(f.compare("slt", begin, end)):
         cell = f.variable("ptr", "null")
         allocate(f, cell, word["scratch"])

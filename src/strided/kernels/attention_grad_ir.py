@@ -39,8 +39,8 @@ def sums_module(kind: Kind, result: str, attributes: str) -> str:
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
     out, scratch = (f.load("ptr", f.at("ptr", "%slots", n)) for n in range(2))
     scale = f.op(f"fptrunc double {f.load('double', f.at('i64', '%slots', 2))} to float")
-    begin = f.div(f.mul(word["length"], "%part"), "%parts")
-    rows = f.sub(f.div(f.mul(word["length"], f.add("%part", 1)), "%parts"), begin)
+    begin, end = f.share(word["length"])
+    rows = f.sub(end, begin)
     wide = f.mul(f.ceil_div(word["width"], kind.tile.nr), kind.tile.nr)
     apart = f.op(f"lshr i64 {word['sums']}, 2")
     with f.loop(0, f.div(word["items"], word["splits"])) as entry:
@@ -225,8 +225,7 @@ def kernel(kind: Kind, result: str, mask: str) -> Function:
     scratch = f.at("i8", slot["scratch"], f.mul("%part", word["scratch"]))
     parts = [f.at("i8", scratch, word[f"at_{part}"]) for part in PARTS]
     at_dq = parts[PARTS.index("dq")]
-    begin = f.div(f.mul(word["items"], "%part"), "%parts")
-    end = f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
+    begin, end = f.share(word["items"])
     memory = {name: TYPES[result if name[0] == "d" else kind.a][0] for name in OPERANDS if name != "m"} | {"m": mask_memory(mask) if mask else ""}
     entries, whole = f.div(word["items"], word["splits"]), f.compare("eq", word["splits"], 1)
     bounds = f.at("i64", "%desc", f.add(BATCH, f.mul(word["batch_dims"], len(OPERANDS) + 1)))

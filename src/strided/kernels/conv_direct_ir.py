@@ -110,7 +110,7 @@ def kernel(kind: Kind, dtype: str, attributes: str) -> Function:
     items = word["groups"]
     for count in counts:
         items = f.mul(items, count)
-    begin, end = f.div(f.mul(items, "%part"), "%parts"), f.div(f.mul(items, f.add("%part", 1)), "%parts")
+    begin, end = f.share(items)
     packed, copied = f.variable("i64", -1), f.variable("i64", -1)
     with f.loop(begin, end) as item:
         left, digits = item, []

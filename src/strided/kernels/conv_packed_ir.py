@@ -70,7 +70,7 @@ def kernel(kind: Kind, dtype: str, attributes: str) -> Function:
         f.store("i64", f.mul(k, nr), f.at("i64", lines, k))
     down, some = f.ceil_div(word["features"], word["some_features"]), f.ceil_div(word["batch"], word["some_entries"])
     items = f.mul(word["groups"], f.mul(down, some))
-    begin, end = f.div(f.mul(items, "%part"), "%parts"), f.div(f.mul(items, f.add("%part", 1)), "%parts")
+    begin, end = f.share(items)
     tall = f.add(word["some_features"], t.heights[0])
     each = f.mul(word["o1"], word["o2"])
     packed = f.variable("i64", -1)

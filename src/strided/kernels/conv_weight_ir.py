@@ -119,7 +119,7 @@ def kernel(kind: Kind, block: Block, dtype: str, attributes: str) -> Function:
     offsets(f, table, word["some_channels"], [word[n] for n in ("k0", "k1", "k2")], [word[n] for n in ("e0", "e1", "e2")], (word["stride1"], word["stride2"]), word["pitch"], word["plane"])
     across, down = f.ceil_div(word["channels"], word["some_channels"]), f.ceil_div(word["features"], word["some_features"])
     items = f.mul(word["groups"], f.mul(down, across))
-    begin, end = f.div(f.mul(items, "%part"), "%parts"), f.div(f.mul(items, f.add("%part", 1)), "%parts")
+    begin, end = f.share(items)
     each = f.mul(word["k0"], f.mul(word["k1"], word["k2"]))
     with f.loop(begin, end) as item:
         c0 = f.mul(f.rem(item, across), word["some_channels"])

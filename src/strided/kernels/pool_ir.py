@@ -67,7 +67,7 @@ def kernel(kind: Kind, dtype: str, places: bool, attributes: str) -> Function:
         f.store("i32", f.op(f"trunc i64 {flat_place(*steps)} to i32"), f.at("i32", deltas, here))
         f.store("i64", f.add(here, 1), number)
     items = f.mul(word["batch"], word["channels"])
-    begin, end = f.div(f.mul(items, "%part"), "%parts"), f.div(f.mul(items, f.add("%part", 1)), "%parts")
+    begin, end = f.share(items)
     positions = f.mul(word["o0"], f.mul(word["o1"], word["o2"]))
 
     def first_inside(start, step):

@@ -77,7 +77,7 @@ def _start(kind: Kind, attributes: str, slots: Sequence[str]):
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", attributes + AS_WRITTEN, linkage="dso_local")
     word = {name: f.load("i64", f.at("i64", "%desc", FIRST + i)) for i, name in enumerate(WORDS)}
     slot = {name: f.load("ptr", f.at("ptr", "%slots", n)) for n, name in enumerate(slots)}
-    begin, end = f.div(f.mul(word["rows"], "%part"), "%parts"), f.div(f.mul(word["rows"], f.add("%part", 1)), "%parts")
+    begin, end = f.share(word["rows"])
     left = f.at("i8", slot["scratch"], f.mul("%part", word["scratch"]))
     parts = left, *(f.at("i8", left, word[name]) for name in ("at_b", "at_t", "at_held", "at_kept"))
     return f, word, slot, begin, f.sub(end, begin), parts

@@ -45,7 +45,7 @@ def _maximum(name: str, last: bool, indices: bool, attributes: str) -> str:
     out, index, x = slots[0], slots[-2], slots[-1]
     table = f.at("i64", "%desc", FIRST + len(WORDS))
     tables = [table, f.at("i64", table, f.mul(word["o0"], 2)), f.at("i64", table, f.mul(f.add(word["o0"], word["o1"]), 2))]
-    begin, end = f.div(f.mul(word["items"], "%part"), "%parts"), f.div(f.mul(word["items"], f.add("%part", 1)), "%parts")
+    begin, end = f.share(word["items"])
     with f.loop(begin, end) as item:
         places, left = [], item
         for size in ("o2", "o1", "o0"):
@@ -120,7 +120,7 @@ def _put_back(memory: str, attributes: str) -> str:
     f = Function("kernel", "ptr %desc, ptr %slots, i64 %part, i64 %parts", attributes, linkage="dso_local")
     planes, size, count, inner = (f.load("i64", f.at("i64", "%desc", FIRST + i)) for i in range(4))
     out, g, index = (f.load("ptr", f.at("ptr", "%slots", n)) for n in range(3))
-    begin, end = f.div(f.mul(planes, "%part"), "%parts"), f.div(f.mul(planes, f.add("%part", 1)), "%parts")
+    begin, end = f.share(planes)
     with f.loop(begin, end) as plane:
         target, first = f.at(memory, out, f.mul(plane, f.mul(size, inner))), f.mul(plane, f.mul(count, inner))
         with f.loop(0, f.mul(size, inner)) as i:
