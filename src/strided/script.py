@@ -29,11 +29,11 @@ class Target(NamedTuple):
     args: list[str]
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Let a command's parser end in `script.py [args…]`, `-m module [args…]` or `-c code [args…]`, as python's own does."""
+def add_target(parser: argparse.ArgumentParser, code: str = "run code given as text") -> None:
+    """Let a command's parser end in `script.py [args…]`, `-m module [args…]` or `-c code [args…]`, as python's own does. code: what --help says of the last."""
     # "A...": one argument, then everything behind it untouched, options included. (REMAINDER would swallow our own options too.)
     parser.add_argument("-m", dest="module", nargs="A...", metavar="module", help="run a module, found as python -m finds it")
-    parser.add_argument("-c", dest="code", nargs="A...", metavar="code", help="run code given as text")
+    parser.add_argument("-c", dest="code", nargs="A...", metavar="code", help=code)
     script = parser.add_argument("script", nargs="A...", metavar="script.py", help="the script and its arguments")
     script.required = False
     refuse = parser.error

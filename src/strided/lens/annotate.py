@@ -51,7 +51,7 @@ operator makes small ones several times slower; results are the same.""",
     parser.add_argument("-o", "--output", metavar="FILE", help="where --json writes instead of standard output")
     parser.add_argument("--width", type=int, metavar="N", help="columns to print for (default: the terminal's)")
     parser.add_argument("--compiled", action="store_true", help="show instead what torch.compile made of the functions the script gave it: which lines became one kernel")
-    script.add_target(parser)
+    script.add_target(parser, code="with --compiled: run code given as text")
     options = parser.parse_args(words)
     target = script.target_of(options, parser)
     if options.compiled:

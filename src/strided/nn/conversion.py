@@ -38,7 +38,15 @@ class Conversion:
         def convert(t):
             target = dtype if dtype is not None and (t.is_floating_point() or t.is_complex()) else None
             form = {"memory_format": memory_format} if memory_format is not None and t.ndim in (4, 5) else {}
-            return t.to(device=device, dtype=target, non_blocking=non_blocking, **form)
+            try:
+                return t.to(device=device, dtype=target, non_blocking=non_blocking, **form)
+            except NotImplementedError as error:
+                if not (told := str(error)).startswith("Cannot copy out of meta tensor; no data!"):
+                    raise
+                told = told.splitlines()[0]
+                raise NotImplementedError(
+                    f"{told} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a different device."
+                ) from None
 
         return self._apply(convert)
 

@@ -167,7 +167,13 @@ def _mixed(op: Pointwise, entry: Entry, *operands):
     if (answer := refused(entry, operands)) is not NOT_TAKEN:
         return answer
     bad = next(o for o in operands if not isinstance(o, Tensor | bool | int | float | complex))
+    if len(operands) == 2 and entry.name in _SIGNS:
+        first, second = (type(o).__name__ for o in operands)
+        raise TypeError(f"unsupported operand type(s) for {_SIGNS[entry.name]}: '{first}' and '{second}'")
     raise TypeError(f"{entry.name}(): expected tensors or numbers, but got {type(bad).__name__}")
+
+
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "true_divide": "/"}  # as Python says it of operands that neither side knows
 
 
 def _nary(op: Pointwise, entry: Entry):

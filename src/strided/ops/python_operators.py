@@ -62,7 +62,12 @@ def _fast_dunder(name, fast, call, commutes):
 
 def _inplace_dunder(call):
     def inplace(self, other):
-        return call(self, other)
+        try:
+            return call(self, other)
+        except TypeError:
+            if _computable(other):
+                raise
+            return NotImplemented  # Python then asks `a + b`, and with it the other operand
 
     return inplace
 
