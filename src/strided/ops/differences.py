@@ -21,8 +21,8 @@ def _uniform(f: Tensor, h: Any, dim: int, edge_order: int) -> Tensor:
     if edge_order == 1:
         first, last = (at(1) - at(0)) / h, (at(n - 1) - at(n - 2)) / h
     else:
-        first = at(0) * (-1.5 / h) + at(1) * (2 / h) + at(2) * (-0.5 / h)
-        last = at(n - 3) * (0.5 / h) + at(n - 2) * (-2 / h) + at(n - 1) * (1.5 / h)
+        first = (at(0) * -1.5 + at(1) * 2 + at(2) * -0.5) / h
+        last = (at(n - 3) * 0.5 + at(n - 2) * -2 + at(n - 1) * 1.5) / h
     return TABLE["cat"].call([first, inside, last], dim)
 
 
