@@ -160,6 +160,59 @@ def test_large_batches_travel_through_shared_memory():
     assert (batches[2] == torch.tensor([4.0, 5.0]).view(2, 1, 1)).all()
 
 
+def test_batches_unpacked_by_two_threads_at_once():
+    """Each thread's tensors lie in its own batch's file."""
+    import sys
+    import threading
+
+    from strided.data.transport import pack, unpack
+
+    wrong, interval = [], sys.getswitchinterval()
+
+    def work(number):
+        for _ in range(40):
+            parts = unpack(pack([torch.full((20_000,), number) for _ in range(8)], f"strided_test_{os.getpid()}_"))
+            wrong.extend(part for part in parts if not (part == number).all())
+
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="files are given memory as they are written")
+def test_shared_memory_that_is_full(monkeypatch, tmp_path):
+    """A batch then travels through a file on disk; where that is full, too, an error says what to change, and no file stays."""
+    import errno
+
+    from strided.data import transport
+
+    shared, disk = tmp_path / "shm", tmp_path / "disk"
+    shared.mkdir(), disk.mkdir()
+    monkeypatch.setattr(transport, "directories", lambda: [str(shared), str(disk)])
+    allocate, full = os.posix_fallocate, [shared]
+
+    def posix_fallocate(handle, start, nbytes):
+        if any(os.path.samestat(os.fstat(handle), entry.stat()) for folder in full for entry in folder.iterdir()):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        allocate(handle, start, nbytes)
+
+    monkeypatch.setattr(os, "posix_fallocate", posix_fallocate)
+    x = torch.arange(50_000)
+    packed = transport.pack(x, "strided_test_")
+    assert packed[1].startswith(str(disk)) and (transport.unpack(packed) == x).all()
+    full.append(disk)
+    with pytest.raises(OSError, match="a batch of 400,000 bytes does not fit into .*: use fewer workers"):
+        transport.pack(x, "strided_test_")
+    assert not [*shared.iterdir(), *disk.iterdir()]
+
+
 def test_worker_info_and_seeds():
     torch.manual_seed(1)
     rows = [r for batch in DataLoader(Ids(), batch_size=None, num_workers=2) for r in [batch]]

@@ -194,7 +194,8 @@ class _WorkersIterator(_Iterator):
 
         context = loader.multiprocessing_context
         context = multiprocessing.get_context(context) if context is None or isinstance(context, str) else context
-        self.prefix = f"strided_{os.getpid()}_{next(_count)}_"
+        self.owner = os.getpid()
+        self.prefix = f"strided_{self.owner}_{next(_count)}_"
         self.workers, self.queues = [], []
         self.closed = False
         super().__init__(loader)
@@ -340,8 +341,8 @@ class _WorkersIterator(_Iterator):
             self.ready[number] = packed
 
     def close(self):
-        """Ends the workers."""
-        if self.closed:
+        """Ends the workers. In a process that was forked meanwhile they are not this one's to end."""
+        if self.closed or self.owner != os.getpid():
             return
         self.closed = True
         from .transport import sweep

@@ -3,12 +3,14 @@
 A tensor that was made by `shared_empty` is in a file of its own already and is not copied; the others of a batch share one file. Files live in memory
 where the system has /dev/shm. The receiver maps them and removes their names at once, so nothing stays behind.
 """
+import errno
 import glob
 import io
 import mmap
 import os
 import pickle
 import tempfile
+import threading
 
 from ..tensor import Spec, Tensor, place_of, wrap
 
@@ -16,9 +18,27 @@ SMALLEST = 1 << 16  # below this many bytes a tensor goes through the pipe
 _ALIGN = 64
 
 
-def directory():
-    """Where shared files are made."""
-    return "/dev/shm" if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+def directories():
+    """Where shared files are made: in memory, and on disk where there is no memory for them, or none that is left (a container's /dev/shm is small)."""
+    return [path for path in ("/dev/shm", tempfile.gettempdir()) if os.path.isdir(path) and os.access(path, os.W_OK)]
+
+
+def _new_file(prefix, nbytes):
+    """(open file of so many bytes, its path). Raises OSError where no folder has room for it."""
+    for place in directories():
+        handle, path = tempfile.mkstemp(prefix=prefix, dir=place)
+        try:
+            if hasattr(os, "posix_fallocate"):  # a file without its memory would end the process where it is written (SIGBUS)
+                os.posix_fallocate(handle, 0, nbytes)
+            else:
+                os.ftruncate(handle, nbytes)
+            return handle, path
+        except BaseException as error:
+            os.close(handle)
+            os.unlink(path)
+            if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+    raise OSError(errno.ENOSPC, f"a batch of {nbytes:,} bytes does not fit into {' or '.join(directories())}: use fewer workers, a smaller prefetch_factor or smaller batches")
 
 
 class _Pickler(pickle.Pickler):
@@ -83,9 +103,8 @@ def shared_empty(shape, dtype):
     spec = Spec.of(Layout.contiguous(shape), dtype, Device("cpu"))
     if spec.nbytes < SMALLEST:
         return None
-    handle, path = tempfile.mkstemp(prefix=_prefix, dir=directory())
+    handle, path = _new_file(_prefix, spec.nbytes)
     try:
-        os.ftruncate(handle, spec.nbytes)
         memory = mmap.mmap(handle, spec.nbytes)
     except BaseException:
         os.unlink(path)
@@ -125,14 +144,14 @@ def _rebuild_file(path, shape, dtype, requires_grad):
     return _mapped(Spec.of(Layout.contiguous(shape), dtype, Device("cpu")), memory, _address(memory), memory).requires_grad_(requires_grad)
 
 
-_mapping = None  # the shared file of the batch being unpickled, as (mmap, address)
+_unpacking = threading.local()  # .mapping: the shared file of the batch that this thread is unpickling, as (mmap, address)
 
 
 def _rebuild(place, shape, dtype, requires_grad):
     from ..dtypes import Device
     from ..layout import Layout
 
-    memory, address = _mapping
+    memory, address = _unpacking.mapping
     return _mapped(Spec.of(Layout.contiguous(shape), dtype, Device("cpu")), memory, address + place, memory).requires_grad_(requires_grad)
 
 
@@ -152,9 +171,8 @@ def pack(value, prefix):
     pickler.dump(value)
     if not pickler.parts:
         return stream.getvalue(), None, pickler.files
-    handle, path = tempfile.mkstemp(prefix=prefix, dir=directory())
+    handle, path = _new_file(prefix, pickler.size)
     try:
-        os.ftruncate(handle, pickler.size)
         with mmap.mmap(handle, pickler.size) as memory:
             for place, data in pickler.parts:
                 memory[place : place + len(data)] = data
@@ -168,16 +186,15 @@ def pack(value, prefix):
 
 def unpack(packed):
     """The value `pack` was given. Tensors from shared files use their memory and keep it alive."""
-    global _mapping
     data, path, _ = packed
     if path is None:
         return pickle.loads(data)
     memory = _map(path)
-    _mapping = (memory, _address(memory))
+    _unpacking.mapping = memory, _address(memory)
     try:
         return pickle.loads(data)
     finally:
-        _mapping = None
+        del _unpacking.mapping
 
 
 def discard(packed):
@@ -190,8 +207,9 @@ def discard(packed):
 
 def sweep(prefix):
     """Removes what workers that died left behind."""
-    for path in glob.glob(os.path.join(glob.escape(directory()), glob.escape(prefix) + "*")):
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            pass
+    for place in directories():
+        for path in glob.glob(os.path.join(glob.escape(place), glob.escape(prefix) + "*")):
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                pass
