@@ -25,7 +25,7 @@ ROWS = 1 << 17  # floats of the packed query rows and of the results of an item:
 IN_PLACE = 64  # query rows an item up to which it pays to read keys and values in place, wherever they lie
 PAGE = 4096  # of rows that are multiples of it apart, those of a tile share one set of the first-level cache
 SHARES = 4  # parts a thread: whoever is done takes another
-GRADIENT_ROWS, GRADIENT_KEYS = 56, 160  # query rows and keys of a block while gradients are computed
+GRADIENT_ROWS, GRADIENT_KEYS = 56, 64  # query rows and keys of a block while gradients are computed: their weights stay in the first-level cache, and sums are short chains
 
 
 def build_attention(out, query, key, value, mask=None, *, causal: bool = False, result_bytes: int = 0) -> bytes:
@@ -107,7 +107,7 @@ def build_attention_grad(results, query, key, value, grad, out, mask=None, *, ca
     address = jit.compile_kernel(key_, lambda: attention_grad_module(kind, result, mask_name, jit.host().attributes))
     length, keys, width, values = _sizes(layouts)
     entries, batch_words = _batch(layouts, mask)
-    (top, *_, least), nr = kind.tile.heights, kind.tile.nr
+    (top, *_, least), nr, w = kind.tile.heights, kind.tile.nr, kind.tile.width
     work = entries * length * keys * (3 * width + 2 * values)
     threads = native.parts_for(work, THREAD_GRAIN)
     splits = _splits(entries, threads, keys // (2 * nr))
@@ -115,27 +115,33 @@ def build_attention_grad(results, query, key, value, grad, out, mask=None, *, ca
     splits = len(bounds) - 1
     items = entries * splits
     parts = max(1, min(threads, items))
-    q_rows = GRADIENT_ROWS // top * top
-    k_rows = min(_round_up(GRADIENT_KEYS, nr), _round_up(max(b - a for a, b in zip(bounds, bounds[1:])), nr) or nr)
-    block, tall = _round_up(max(length, 1), q_rows), length + top  # transposed query rows lie in whole blocks; whole tiles are written
-    wide = _round_up(max(width, 1), nr)
-    q_lies, g_lies = (_lies(kind, x[1], length) for x in (query, grad))
-    upright = lambda lies, columns: ((least + top) if lies else tall) * columns + nr
-    across = lambda lies, columns: block * ((least if lies else columns) + top) + nr
+    q_rows, k_rows = _even(length, GRADIENT_ROWS, top), _even(max(b - a for a, b in zip(bounds, bounds[1:])), GRADIENT_KEYS, nr)
+    wide, wide_values = _round_up(max(width, 1), w), _round_up(max(values, 1), w)
+    q_lies, g_lies, k_lies = (_lies(kind, x[1], rows) and x[1].shape[-1] % w == 0 and rows >= least for x, rows in ((query, length), (grad, length), (key, keys)))
+    dq_lies, dk_lies, dv_lies = (x[0].name == "float32" and x[1].strides[-1] == 1 and x[1].shape[-1] % w == 0 for x in results)
+    ld = k_rows + w  # not a power of two: rows beside each other are not in the same sets of the first-level cache
+    # A tile of the last rows may begin in front of the first; whole tiles are read, and of scores written.
     offsets = _places((
-        upright(q_lies, width), upright(g_lies, values), across(q_lies, width), across(g_lies, values),  # Q, G, Q^T, G^T as left operands
-        k_rows * width + nr, k_rows * values + nr, wide * k_rows + nr,  # K^T, V^T, K as right ones
-        (q_rows + top) * nr, (q_rows + top) * nr,  # weights, their gradients
-        tall * wide if splits == 1 else 0, k_rows * (width + top), k_rows * (values + top), length, nr,  # sums of the results; of each row; factors of a panel
+        *(0 if lies else (least + rows + least) * columns + w for lies, rows, columns in ((q_lies, length, wide), (g_lies, length, wide_values), (k_lies, k_rows, wide))),
+        k_rows * width + nr, k_rows * values + nr,  # K^T, V^T
+        (least + q_rows + top) * ld + nr, (least + q_rows + top) * ld + nr,  # weights, their gradients
+        0 if dq_lies or splits > 1 else length * wide, 0 if dk_lies else k_rows * wide, 0 if dv_lies else k_rows * wide_values, length,  # sums of the results; of each row
     ))  # fmt: skip
-    sums, at_sums = tall * wide * 4, parts * offsets[-1]
-    words = [length, keys, width, values, q_rows, k_rows, int(causal), int(q_lies), int(g_lies), splits, items, *_edges(layouts, mask), *offsets, at_sums, sums, *batch_words, *bounds]
+    starts = [at + 4 * least * step for at, step in zip(offsets, (wide, wide_values, 0, 0, 0, ld, ld, 0, 0, 0, 0, 0))]
+    sums, at_sums = length * wide * 4, parts * offsets[-1]
+    lies = (q_lies, g_lies, k_lies, dq_lies and splits == 1, dk_lies, dv_lies)
+    words = [length, keys, width, values, wide, wide_values, q_rows, k_rows, ld, int(causal), splits, *map(int, lies), items, *_edges(layouts, mask), *starts, at_sums, sums, *batch_words, *bounds]
     desc = native.pack_desc(address, 11 + (mask is not None), parts, work > GIL_GRAIN, 0, words)
     if splits == 1:
         made = lambda layouts: build_attention_grad([(results[0][0], layout) for layout in layouts], query, key, value, grad, out, mask, causal=causal)[0]
         return note_laid(desc, results[0][0].itemsize, [layout for _, layout in results], made), None, at_sums
     address = jit.compile_kernel(("sums of attention gradients", repr(kind), result), lambda: sums_module(kind, result, jit.host().attributes))
     return desc, native.pack_desc(address, 3, min(threads, length), work > GIL_GRAIN, 0, words), at_sums + items * sums
+
+
+def _even(count: int, most: int, step: int) -> int:
+    """The size of blocks, a multiple of `step`, of which as few as hold `count` have at most about `most`."""
+    return max(_round_up(-(-count // max(1, -(-count // most))), step), step)
 
 
 def _splits(entries: int, threads: int, most: int) -> int:

@@ -259,22 +259,6 @@ def product(f: Function, kind: Kind, rows, k, left, right, target, more, *, lie=
     f.do(f"call void @multiply_{lie}({sizes}, i64 {begin}, i64 {end}, i64 {bare_rows}, i64 {bare_k}, i64 {reach}, ptr {next_}, i64 {apart})")
 
 
-def product_in_place(f: Function, kind: Kind, lies, lie: str, source, step, rows, k, rest, right, target, more, *, begin=0, from_=0) -> None:
-    """`product` of a left operand that, if `lies`, is read in place, but for its last rows (`pack_rest`)."""
-    done: int | str = 0
-    if kind.a == "float32":
-        done = f.op(f"select i1 {lies}, i64 {covered(f, kind, rows)}, i64 0")
-        with f.when(lies):
-            product(f, kind, done, k, source, right, target, more, lie=lie, depth=step, begin=begin, from_=from_)
-    product(f, kind, f.sub(rows, done), k, rest, right, f.at("float", target, f.mul(done, kind.tile.nr)), more, begin=f.sub(begin, done), from_=from_)
-
-
-def pack_rest(f: Function, kind: Kind, lies, source, row_step, step, rows, k, target) -> None:
-    """Packs what `product_in_place` does not read in place: where the operand does not lie as it must, all of it."""
-    done = f.op(f"select i1 {lies}, i64 {covered(f, kind, rows)}, i64 0") if kind.a == "float32" else 0
-    pack_left(f, kind.a, f.at(TYPES[kind.a][0], source, f.mul(done, row_step)), row_step, step, f.sub(rows, done), k, target)
-
-
 def product_functions(kind: Kind, dtypes, attributes: str, lies=("",)) -> list[Function]:
     """What `pack_left`, `pack_right` and `product` call, for operands of these dtypes that lie so."""
     packs = [make for d in dict.fromkeys(dtypes) for make in (pack(kind, d, d, attributes), panels(kind, d, attributes))]
