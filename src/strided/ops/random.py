@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
+from operator import index
 from typing import Any
 
 from .. import dtypes
@@ -245,6 +246,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
+    num_samples = index(num_samples)  # a kernel takes it as it is
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     columns = input.shape[-1]

@@ -19,7 +19,7 @@ from .overriding import refused
 _ALSO = {"axis": "dim", "keepdims": "keepdim", "x2": "other"}
 _FIRST = frozenset(("input", "x", "a", "x1", "A"))
 _SCALARS = frozenset("input other value fill_value s min max exponent alpha beta weight element test_element test_elements src p".split())  # any number, not only an int
-_INTS = frozenset("dim dim0 dim1 dims k n diagonal offset chunks length start_dim end_dim dimension size shifts split_size".split())
+_INTS = frozenset("dim dim0 dim1 dims k n diagonal offset chunks length start_dim end_dim dimension size shifts split_size num_samples".split())
 
 
 def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, error: Exception) -> Any:
