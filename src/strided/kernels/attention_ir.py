@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from .attention_text import LOG2_E, MINUS_INFINITY, covered, exp2, greater, kept, mask_memory, mask_value, number, pack_left, pack_right, product, product_functions, turn
 from .gemm_ir import batch_offsets
-from .gemm_pack import Kind, transposed
-from .gemm_text import SIZES, TYPES, Function, module, vector
+from .gemm_pack import Kind
+from .gemm_text import SIZES, TYPES, Function, module, transposed, vector
 from .mathlib import definitions
 from .scratch import SCRATCH, allocate
 

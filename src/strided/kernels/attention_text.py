@@ -7,8 +7,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from .gemm_pack import Kind, pack, transposed
-from .gemm_text import SIZES, TYPES, Function, mangled, vector
+from .gemm_pack import Kind, pack
+from .gemm_text import SIZES, TYPES, Function, mangled, transposed, vector
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside: keeps the rounding error of long ones down
 AHEAD = 16  # rows of the left panel that are fetched before they are used

@@ -7,8 +7,8 @@ What is computed from bands is in conv_direct_ir.py and conv_weight_ir.py.
 """
 from __future__ import annotations
 
-from .gemm_pack import Kind, masked_load, masked_store
-from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, vector
+from .gemm_pack import Kind
+from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, masked_load, masked_store, vector
 
 # What `band` takes: where the band's corner lies in the image (depth, row, column; may be outside), the image's sizes and steps in elements, and the band's sizes:
 # planes are `plane` elements apart and `filled` of them are written.

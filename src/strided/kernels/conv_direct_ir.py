@@ -6,9 +6,9 @@ Serves every stride, dilation and number of groups; which convolutions come here
 from __future__ import annotations
 
 from .conv_band import ARGUMENTS, band, offsets
-from .gemm_pack import Kind, masked_load, masked_store, pack
+from .gemm_pack import Kind, pack
 from .gemm_rectangle import pack_panels, panels
-from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, module, vector
+from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, masked_load, masked_store, module, vector
 
 # Sizes; steps of input and result in elements; what a work item is (rows and columns of the result, features); the band; offsets of the scratch's parts in bytes.
 WORDS = (

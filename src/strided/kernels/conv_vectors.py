@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .gemm_pack import Tile, masked_load, masked_store
-from .gemm_text import AS_WRITTEN, SIZES, Function, vector
+from .gemm_pack import Tile
+from .gemm_text import AS_WRITTEN, SIZES, Function, masked_load, masked_store, vector
 
 FIRST = 8  # word of the descriptor that is the kernel's own
 

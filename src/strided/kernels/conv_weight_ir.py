@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .conv_band import ARGUMENTS, band, offsets
-from .gemm_pack import Kind, masked_load, masked_store
-from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, module, vector
+from .gemm_pack import Kind
+from .gemm_text import AS_WRITTEN, SIZES, TYPES, Function, masked_load, masked_store, module, vector
 
 # Sizes; steps of input and the result's gradient in elements; what a work item is (features, channels); bands; offsets of the scratch's parts in bytes.
 WORDS = (

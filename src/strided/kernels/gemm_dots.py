@@ -17,7 +17,7 @@ from functools import cache
 from typing import NamedTuple
 
 from . import jit
-from .gemm_text import SIZES, TYPES, Function, vector
+from .gemm_text import SIZES, TYPES, Function, masked_load, transposed, vector
 
 CONFIG = 64  # bytes of the tile configuration
 TILE = 16  # rows of a tile, and words of a row
@@ -234,8 +234,6 @@ def pack_groups(name: str, dot: Dot, dtype: str, width: int, masks: bool, left: 
 
     Whole vectors are stored as they are there: a panel narrower than a vector is written in ascending k, and behind the last row a vector's room must be free.
     """
-    from .gemm_pack import masked_load, transposed
-
     f = Function(name, ARGUMENTS, attributes + " noinline")
     g = Groups(f, dot, dtype, width, left)
     word, size, w, group = dot.word, SIZES[dot.word], width, dot.group
@@ -281,8 +279,6 @@ def pack_groups(name: str, dot: Dot, dtype: str, width: int, masks: bool, left: 
 
 def pack_rows_of_groups(name: str, dot: Dot, dtype: str, attributes: str) -> Function:
     """The left operand of tiles: dst [count][depth] words, each row's groups behind one another."""
-    from .gemm_pack import transposed
-
     f = Function(name, ARGUMENTS, attributes + " noinline")
     g = Groups(f, dot, dtype, TILE, True)
     word, size, w, group = dot.word, SIZES[dot.word], TILE, dot.group

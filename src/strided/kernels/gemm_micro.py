@@ -5,8 +5,8 @@ The loops around it, and where tiles lie, are gemm_rectangle.py; what is packed,
 from __future__ import annotations
 
 from .gemm_dots import multiply, rows_of_blocks
-from .gemm_pack import Kind, masked_load, masked_store
-from .gemm_text import SIZES, TYPES, Function, vector
+from .gemm_pack import Kind
+from .gemm_text import SIZES, TYPES, Function, masked_load, masked_store, vector
 
 CHAIN = 256  # products that are added up one after the other before the sum is put aside
 

@@ -297,6 +297,36 @@ class Function:
         return self.op(f"trunc {i32} {self.op(f'or {i32} {result}, {sign}')} to {i16}")
 
 
+def transposed(f: Function, element: str, rows: list[str]) -> list[str]:
+    """Transposes n vectors of n lanes in log2(n) rounds: each swaps the off-diagonal halves of 2x2 blocks of growing size."""
+    n = len(rows)
+    type_ = vector(element, n)
+    size = 1
+    while size < n:
+        low = [i if not i & size else n + i - size for i in range(n)]
+        high = [i + size if not i & size else n + i for i in range(n)]
+        out = list(rows)
+        for i in range(n):
+            if not i & size:
+                for target, lanes in ((i, low), (i + size, high)):
+                    order = ", ".join(f"i32 {lane}" for lane in lanes)
+                    out[target] = f.op(f"shufflevector {type_} {rows[i]}, {type_} {rows[i + size]}, <{n} x i32> <{order}>")
+        rows, size = out, size * 2
+    return rows
+
+
+def masked_load(f: Function, memory: str, lanes: int, pointer: str, mask: str) -> str:
+    type_, bits = vector(memory, lanes), vector("i1", lanes)
+    suffix = f"v{lanes}{ {'float': 'f32', 'double': 'f64'}.get(memory, memory) }"
+    return f.call(type_, f"llvm.masked.load.{suffix}.p0", f"ptr align {SIZES[memory]} {pointer}", f"{bits} {mask}", f"{type_} zeroinitializer")
+
+
+def masked_store(f: Function, memory: str, lanes: int, value: str, pointer: str, mask: str) -> None:
+    type_, bits = vector(memory, lanes), vector("i1", lanes)
+    suffix = f"v{lanes}{ {'float': 'f32', 'double': 'f64'}.get(memory, memory) }"
+    f.call("void", f"llvm.masked.store.{suffix}.p0", f"{type_} {value}", f"ptr align {SIZES[memory]} {pointer}", f"{bits} {mask}")
+
+
 def module(*functions: Function, extra: str = "") -> str:
     declared = sorted(set().union(*(f.declared for f in functions)))
     return "\n".join(declared) + "\n" + extra + "\n" + "\n\n".join(f.text() for f in functions) + "\n"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from . import jit
 from .gemm_ir import batch_offsets, scalar_slots
 from .gemm_micro import epilogue
-from .gemm_pack import Kind, masked_load
-from .gemm_text import SIZES, TYPES, Function, is_float, mangled, module, vector
+from .gemm_pack import Kind
+from .gemm_text import SIZES, TYPES, Function, is_float, mangled, masked_load, module, vector
 from .scratch import SCRATCH, claimed
 
 # Columns come in work items of `cols`; strides in elements (x, i, y: rows, columns); slot_x, slot_b: which slots hold the rows and the matrix.

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from .gemm_ir import STACK, batch_offsets
 from .gemm_micro import epilogue
-from .gemm_pack import Kind, Tile, masked_load, masked_store, pack, transposed
-from .gemm_text import DROPPED, SIZES, TYPES, Function, module, vector
+from .gemm_pack import Kind, Tile, pack
+from .gemm_text import DROPPED, SIZES, TYPES, Function, masked_load, masked_store, module, transposed, vector
 from .gemv_ir import BATCH, arguments, opening, put
 from .scratch import SCRATCH, claimed
 

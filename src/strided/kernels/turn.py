@@ -5,8 +5,7 @@ Holds the function that such a copy calls for each tile; which copies those are 
 from __future__ import annotations
 
 from . import jit
-from .gemm_pack import transposed
-from .gemm_text import Function, module, vector
+from .gemm_text import Function, module, transposed, vector
 
 TYPES = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 AHEAD = 32  # runs of the source that are fetched ahead: nobody else foresees lines so far apart
