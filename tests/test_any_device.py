@@ -20,7 +20,7 @@ def test_the_processor_has_the_names_of_a_device():
         event = cpu.Event()
         event.record()
         assert event.query() and event.synchronize() is None and second.wait_event(event) is None
-    assert cpu.current_stream() is first and cpu.amp is torch.amp
+    assert cpu.current_stream() is first and cpu.amp is torch.amp and torch._C._get_accelerator() == torch.device("cpu")
     found = cpu.get_capabilities()
     from strided.kernels.jit import host
 

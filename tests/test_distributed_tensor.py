@@ -38,15 +38,17 @@ def test_names_that_libraries_import():
         import torch.distributed.tensor as tensors
         from torch.distributed._composable.fsdp import fully_shard
         from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
-        from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel, MixedPrecisionPolicy
+        from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel, MixedPrecisionPolicy, ShardingStrategy
+        from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
         from torch.distributed.tensor import DTensor, Replicate, Shard
         from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
         from torch.distributed.tensor.placement_types import _StridedShard
 
     assert tensors.Shard is Shard and Replicate is spread.Replicate and _StridedShard is spread._StridedShard
+    assert ShardingStrategy.FULL_SHARD.value == 1 and ShardingStrategy["NO_SHARD"].name == "NO_SHARD"
     module = torch.nn.Linear(2, 2)
     assert not isinstance(module, (FSDPModule, FullyShardedDataParallel)) and not isinstance(module.weight, DTensor)
-    for use in (lambda: FullyShardedDataParallel(module), lambda: fully_shard(module), MixedPrecisionPolicy, lambda: HuggingFaceStorageReader("folder"), lambda: compute_local_shape_and_global_offset((2,), None, [])):
+    for use in (lambda: FullyShardedDataParallel(module), lambda: fully_shard(module), MixedPrecisionPolicy, lambda: HuggingFaceStorageReader("folder"), lambda: compute_local_shape_and_global_offset((2,), None, []), lambda: transformer_auto_wrap_policy(module, True, 2)):
         with pytest.raises(NotImplementedError, match="strided runs in one process"):
             use()
     with pytest.raises(AttributeError, match="strided runs in one process"):

@@ -5,6 +5,7 @@ import enum
 import zipfile
 from typing import Any
 
+from .dtypes import Device
 from .ops.data import frombuffer
 from .ops.overriding import DisableTorchFunction, DisableTorchFunctionSubclass  # noqa: F401
 from .ops.overriding import disabled as _disabled_torch_function_impl  # noqa: F401
@@ -49,6 +50,11 @@ class PyTorchFileReader:
 
 def _log_api_usage_once(name: str) -> None:
     """Counts uses of PyTorch's features at its makers': nothing is counted."""
+
+
+def _get_accelerator(check: bool | None = None) -> Device:
+    """The device to compute on where a program may choose: the CPU, as there is no other."""
+    return Device("cpu")
 
 
 def _get_tracing_state() -> None:

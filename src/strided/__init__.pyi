@@ -9,6 +9,7 @@ from strided import _dynamo as _dynamo
 from strided import _functorch as _functorch
 from strided import _higher_order_ops as _higher_order_ops
 from strided import _inductor as _inductor
+from strided import _lowrank as _lowrank
 from strided import _utils as _utils
 from strided import accelerator as accelerator
 from strided import amp as amp
@@ -53,6 +54,8 @@ from strided import utils as utils
 from strided import version as version
 from strided import xpu as xpu
 from strided._C import PyTorchFileReader as PyTorchFileReader
+from strided._lowrank import pca_lowrank as pca_lowrank
+from strided._lowrank import svd_lowrank as svd_lowrank
 from strided.amp import GradScaler as GradScaler
 from strided.amp import autocast as autocast
 from strided.amp import clear_autocast_cache as clear_autocast_cache

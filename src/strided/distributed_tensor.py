@@ -6,6 +6,8 @@ The group of one process and its collectives are distributed.py's. Here are the 
 from __future__ import annotations
 
 import sys
+from enum import Enum
+from typing import Any
 
 from .distributed import DeviceMesh, DTensor, _OfProcesses, _refused, distribute_module, distribute_tensor, init_device_mesh  # type: ignore[attr-defined]
 from .refused import missing as _missing
@@ -114,43 +116,46 @@ class Partial(Placement):
 # ---- what would spread something -----------------------------------------------------------------------------------------------------
 
 
-class FSDPModule(_OfProcesses):
-    """What `fully_shard` makes a module."""
+def _absent(names: str) -> dict[str, Any]:
+    """Classes without instances, by name."""
+    return {name: type(name, (_OfProcesses,), {"__doc__": "A class of several processes, without instances here.", "__module__": __name__}) for name in names.split()}
 
 
-class FullyShardedDataParallel(_OfProcesses):
-    """PyTorch's module whose parameters are cut over processes."""
+# torch.distributed.fsdp: what modules become, what they are told, and functions that choose parts of modules.
+globals().update(
+    _absent(
+        """FSDPModule FullyShardedDataParallel MixedPrecision MixedPrecisionPolicy OffloadPolicy CPUOffload CPUOffloadPolicy StateDictConfig FullStateDictConfig ShardedStateDictConfig
+        LocalStateDictConfig OptimStateDictConfig FullOptimStateDictConfig ShardedOptimStateDictConfig ShardedGradScaler"""
+    )
+)
+globals().update({name: _refused(f"fsdp.{name}") for name in "fully_shard wrap enable_wrap size_based_auto_wrap_policy transformer_auto_wrap_policy lambda_auto_wrap_policy _or_policy".split()})
+
+# torch.distributed.checkpoint: files of several processes. (torch.save, torch.load and safetensors are those of one.)
+globals().update(_absent("FileSystemReader FileSystemWriter HuggingFaceStorageReader HuggingFaceStorageWriter StateDictOptions DefaultLoadPlanner DefaultSavePlanner"))
+globals().update({name: _refused(f"checkpoint.{name}") for name in "save load get_model_state_dict set_model_state_dict get_optimizer_state_dict set_optimizer_state_dict".split()})
+
+# torch.distributed.tensor.parallel: how layers are cut.
+globals().update(_absent("ParallelStyle ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput"))
+globals().update({name: _refused(f"tensor.{name}") for name in "parallelize_module compute_local_shape_and_global_offset".split()})
 
 
-class MixedPrecisionPolicy(_OfProcesses):
-    """The dtypes of `fully_shard`."""
+class ShardingStrategy(Enum):
+    """Names of what FullyShardedDataParallel cuts."""
+
+    FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, _HYBRID_SHARD_ZERO2 = range(1, 6)
 
 
-class OffloadPolicy(_OfProcesses):
-    """Where `fully_shard` keeps parameters."""
+class BackwardPrefetch(Enum):
+    """Names of when FullyShardedDataParallel fetches parameters."""
+
+    BACKWARD_PRE, BACKWARD_POST = 1, 2
 
 
-class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters of `fully_shard` in the host's memory."""
+class StateDictType(Enum):
+    """Names of what a FullyShardedDataParallel's state dict holds."""
 
+    FULL_STATE_DICT, LOCAL_STATE_DICT, SHARDED_STATE_DICT = 1, 2, 3
 
-class HuggingFaceStorageReader(_OfProcesses):
-    """What `torch.distributed.checkpoint.load` reads safetensors files by."""
-
-
-class HuggingFaceStorageWriter(_OfProcesses):
-    """What `torch.distributed.checkpoint.save` writes safetensors files by."""
-
-
-class StateDictOptions(_OfProcesses):
-    """Options of state dicts that are gathered from processes."""
-
-
-fully_shard = _refused("fsdp.fully_shard")
-compute_local_shape_and_global_offset = _refused("tensor.compute_local_shape_and_global_offset")
-save, load = _refused("checkpoint.save"), _refused("checkpoint.load")
-get_model_state_dict, set_model_state_dict = _refused("checkpoint.get_model_state_dict"), _refused("checkpoint.set_model_state_dict")
-get_optimizer_state_dict, set_optimizer_state_dict = _refused("checkpoint.get_optimizer_state_dict"), _refused("checkpoint.set_optimizer_state_dict")
 
 placement_types = sys.modules[__name__]  # PyTorch's file of the placements
 __getattr__ = _missing("torch.distributed.tensor")

@@ -84,7 +84,6 @@ _group("events go to the lenses", "use torch.profiler.profile, or `strided annot
 
 # ---- left out ------------------------------------------------------------------------------------------------------------------
 
-_group("PyTorch's own sampler draws again what is not singular", "draw L·A with A lower triangular, chi-squared roots on its diagonal and normal numbers below (Bartlett)", "distributions.Wishart")
 _group(
     "data is read by datasets and loaders", "write an IterableDataset whose __iter__ is a generator",
     """utils.data.datapipes utils.data.graph utils.data.IterDataPipe utils.data.MapDataPipe utils.data.DFIterDataPipe utils.data.DataChunk utils.data.functional_datapipe
@@ -98,7 +97,6 @@ _group("strided computes on one device", "call the module itself", "nn.parallel.
 _group("a masked tensor is two tensors", "keep the mask, and use where, masked_fill and masked_select", "masked")
 _group("recurrent cells are modules", "use nn.LSTM, nn.GRU, nn.RNN and their cells", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell")
 
-_group("nothing here is randomised", "use linalg.svd and keep the first columns", "svd_lowrank pca_lowrank")
 _group("it iterates for a few eigenvalues", "use linalg.eigh, which has all", "lobpcg")
 _group("PyTorch has removed it", "use linalg.solve", "solve")
 _group("PyTorch has removed it", "use linalg.solve", "solve", "torch.Tensor.")

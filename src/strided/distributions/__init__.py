@@ -25,6 +25,7 @@ from .classes import (
 from .gammas import Chi2, FisherSnedecor, Gamma, InverseGamma, Poisson, StudentT
 from .joined import CatTransform, CorrCholeskyTransform, CumulativeDistributionTransform, StackTransform
 from .kl import kl_divergence, register_kl
+from .matrices import Wishart
 from .numbers import (
     Cauchy,
     Exponential,
@@ -69,7 +70,7 @@ __all__ = [
     "LowerCholeskyTransform", "MixtureSameFamily", "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
     "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical",
     "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform",
-    "Transform", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "biject_to", "constraints", "distribution", "identity_transform", "kl",
+    "Transform", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "constraints", "distribution", "identity_transform", "kl",
     "kl_divergence", "register_kl", "transform_to", "transforms", "utils",
 ]  # fmt: skip
 

@@ -10,6 +10,7 @@ from ..tensor import Tensor
 from .base import Distribution, Independent
 from .classes import Bernoulli, Categorical, Geometric, OneHotCategorical
 from .gammas import Gamma, Poisson
+from .matrices import Wishart, multidigamma
 from .numbers import Cauchy, Exponential, HalfNormal, Laplace, LogNormal, Normal, Uniform
 from .transformed import TransformedDistribution
 from .utils import sum_rightmost
@@ -156,6 +157,15 @@ def _multivariate(p: Any, q: Any) -> Tensor:
     half = b.diagonal(dim1=-2, dim2=-1).log().sum(-1) - a.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     spread = linalg.solve_triangular(b, a, upper=False).pow(2).sum((-2, -1))
     return half + 0.5 * (spread + mahalanobis(b, q.loc - p.loc) - p.event_shape[0])
+
+
+@register_kl(Wishart, Wishart)
+def _wishart(p: Any, q: Any) -> Tensor:
+    # PyTorch 2.13 has no rule for this pair and takes the exponential family's, which gives it values below zero: these are not its.
+    a, b, n = p.df, q.df, p.event_shape[0]
+    spread = linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False).pow(2).sum((-2, -1))  # trace(V_q^-1 V_p)
+    sizes = ops.mvlgamma(0.5 * b, n) - ops.mvlgamma(0.5 * a, n) + b * (q._half_log_det() - p._half_log_det())
+    return sizes + 0.5 * (a * (spread - n) + (a - b) * multidigamma(0.5 * a, n))
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
