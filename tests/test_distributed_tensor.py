@@ -51,6 +51,7 @@ def test_names_that_libraries_import():
     for use in (lambda: FullyShardedDataParallel(module), lambda: fully_shard(module), MixedPrecisionPolicy, lambda: HuggingFaceStorageReader("folder"), lambda: compute_local_shape_and_global_offset((2,), None, []), lambda: transformer_auto_wrap_policy(module, True, 2)):
         with pytest.raises(NotImplementedError, match="strided runs in one process"):
             use()
+    assert dist.device_mesh.DeviceMesh is spread.DeviceMesh and dist.distributed_c10d.ReduceOp is dist.ReduceOp
     with pytest.raises(AttributeError, match="strided runs in one process"):
         tensors.loss_parallel
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -478,6 +479,9 @@ class Join:
 def implicit_replication() -> Iterator[None]:
     """Ordinary tensors beside distributed ones count as copies that all processes have: alone, all are."""
     yield
+
+
+device_mesh = distributed_c10d = constants = sys.modules[__name__]  # PyTorch's files of these names, which are there once this is
 
 
 def __getattr__(name: str) -> Any:
