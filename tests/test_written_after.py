@@ -82,3 +82,54 @@ def test_plus_x_is_x():
     assert +y is y and torch.positive(y) is y and y.positive() is y
     with pytest.raises(RuntimeError, match="on a bool tensor is not supported"):
         +torch.tensor([True])
+
+
+PRODUCTS = {
+    "matmul": lambda x, w: x @ w,
+    "matmul of batches": lambda x, w: (x[None] @ w).sum(0),
+    "matmul with a vector": lambda x, w: x @ w[:, 0],
+    "dot": lambda x, w: torch.dot(x[0], w[0]),
+    "mv": lambda x, w: torch.mv(x, w[0]),
+    "bmm": lambda x, w: torch.bmm(x[None], w[None])[0],
+    "einsum": lambda x, w: torch.einsum("ij,jk->ik", x, w),
+    "addmm": lambda x, w: torch.addmm(torch.zeros(2, 2, dtype=x.dtype), x, w),
+    "baddbmm": lambda x, w: torch.baddbmm(torch.zeros(1, 2, 2, dtype=x.dtype), x[None], w[None])[0],
+    "addmv": lambda x, w: torch.addmv(torch.zeros(2, dtype=x.dtype), x, w[0]),
+    "linear": lambda x, w: torch.nn.functional.linear(x, w),
+    "linear with a bias": lambda x, w: torch.nn.functional.linear(x, w, torch.zeros(2, dtype=x.dtype)),
+}
+
+
+@pytest.mark.parametrize("frozen", [0, 1])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_keep_only_the_partner_of_what_wants_a_gradient(name, frozen):
+    product = PRODUCTS[name]
+    x, w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64), torch.tensor([[5.0, 6.0], [7.0, 8.0]], dtype=torch.float64)
+    both = [x.clone().requires_grad_(), w.clone().requires_grad_()]
+    product(*both).sum().backward()
+    wanted = [x, w][1 - frozen].clone().requires_grad_()
+    moved = wanted * 1  # what may be written: its own gradient needs the other alone
+    result = product(moved, w) if frozen else product(x, moved)
+    moved.zero_()
+    result.sum().backward()
+    assert wanted.grad.tolist() == both[1 - frozen].grad.tolist()
+
+
+def test_what_a_frozen_layer_was_given_is_not_kept():
+    frozen, head = torch.nn.Linear(64, 64, bias=False).requires_grad_(False), torch.nn.Linear(64, 64, bias=False)
+    x = torch.ones(256, 64)
+
+    def kept(layer):
+        hidden = head(x)
+        before = torch.memory_allocated()
+        result = layer(hidden * 1.5)  # what goes into the layer is nobody else's
+        return torch.memory_allocated() - before, result
+
+    size = 256 * 64 * 4
+    assert kept(frozen)[0] == size and kept(head)[0] == 2 * size
+
+
+def test_gradients_beside_a_frozen_partner_lie_as_ever():
+    w, x = torch.ones(3, 2, requires_grad=True), torch.ones(4, 2)
+    (x @ w.t()).sum().backward()
+    assert w.grad.stride() == (2, 1) and w.grad.tolist() == [[4.0, 4.0]] * 3

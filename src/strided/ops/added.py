@@ -34,6 +34,8 @@ from .matmul import (
     matmul,
     mm,
     mv,
+    operands_of,
+    record_product,
 )
 from .reused import gathered
 from .table import operator
@@ -91,7 +93,7 @@ def _back(g, factor):
 
 @backward("Addmm", saved_names=("input", "mat1", "mat2"))
 def AddmmBackward0(node, g):
-    a, b = node.saved
+    a, b = operands_of(node)
     scaled = _back(g, node.alpha)
     return (
         sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
@@ -115,7 +117,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     _check_added("addmm", input, full)
     out = _added_product(input, mat1, mat2, full, beta, alpha)
     if tracking(input, mat1, mat2):
-        record(AddmmBackward0, (input, mat1, mat2), out, (mat1, mat2), alpha=alpha, beta=beta, shape=input.shape)
+        record_product(AddmmBackward0, (input, mat1, mat2), out, mat1, mat2, alpha=alpha, beta=beta, shape=input.shape)
     return out
 
 
@@ -130,7 +132,7 @@ def _same_dtype(input: Tensor, a: Tensor, b: Tensor) -> None:
 
 @backward("Baddbmm", saved_names=("batch1", "batch2"))
 def BaddbmmBackward0(node, g):
-    a, b = node.saved
+    a, b = operands_of(node)
     scaled = _back(g, node.alpha)
     return (
         sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
@@ -153,7 +155,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     _check_added("baddbmm", input, full)
     out = _added_product(input, batch1, batch2, full, beta, alpha)
     if tracking(input, batch1, batch2):
-        record(BaddbmmBackward0, (input, batch1, batch2), out, (batch1, batch2), alpha=alpha, beta=beta, shape=input.shape)
+        record_product(BaddbmmBackward0, (input, batch1, batch2), out, batch1, batch2, alpha=alpha, beta=beta, shape=input.shape)
     return out
 
 
@@ -165,7 +167,7 @@ def _check_batch_ranks(a: Tensor, b: Tensor) -> None:
 
 @backward("Addbmm", saved_names=("batch1", "batch2"))
 def AddbmmBackward0(node, g):
-    a, b = node.saved
+    a, b = operands_of(node)
     each = _back(g, node.alpha).expand(a.shape[0], *g.shape)  # [b, m, n]
     return (
         sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
@@ -195,13 +197,13 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
         long = batch1.shape[0] * batch1.shape[2]
         out = _added_product(input, batch1.permute(1, 0, 2).reshape(full[0], long), batch2.reshape(long, full[1]), full, beta, alpha)
     if tracking(input, batch1, batch2):
-        record(AddbmmBackward0, (input, batch1, batch2), out, (batch1, batch2), alpha=alpha, beta=beta, shape=input.shape)
+        record_product(AddbmmBackward0, (input, batch1, batch2), out, batch1, batch2, alpha=alpha, beta=beta, shape=input.shape)
     return out
 
 
 @backward("Addmv", saved_names=("mat", "vec"))
 def AddmvBackward0(node, g):
-    mat, vec = node.saved
+    mat, vec = operands_of(node)
     scaled = _back(g, node.alpha)
     return (
         sum_to(_back(g, node.beta), node.shape) if node.needs[0] else None,
@@ -232,7 +234,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
     product = _added_product(added, mat, column, (mat.shape[0], 1), beta, alpha)
     out = wrap(Spec.of(Layout.contiguous((mat.shape[0],)), mat.dtype, product.device), product.mem, product.ptr)
     if tracking(input, mat, vec):
-        record(AddmvBackward0, (input, mat, vec), out, (mat, vec), alpha=alpha, beta=beta, shape=input.shape)
+        record_product(AddmvBackward0, (input, mat, vec), out, mat, vec, alpha=alpha, beta=beta, shape=input.shape)
     return out
 
 
@@ -282,7 +284,7 @@ def _complex_linear(plan: Plan, input: Tensor, weight: Tensor, bias: Tensor | No
         out = out if bias is None else out + bias
     if tracking(input, weight) or bias is not None and tracking(bias):
         inputs, more = ((input, weight), {}) if bias is None else ((bias, input, weight), {"shape": bias.shape})
-        _record_linear(plan, inputs, out, (input, weight), **more)
+        _record_linear(plan, inputs, out, input, weight, **more)
     return out
 
 
@@ -290,17 +292,17 @@ def _linear_gradients(node, g):
     """Gradients of bias [out], where there is one, input [*, in] and weight [out, in] from g [rows, out]."""
     needs = node.needs
     x, w = node.saved
-    if not (STATE.grad_enabled or HOOKS.active or w.dtype.is_complex):
-        into_x, into_w = _LINEAR_BACK.get((g.spec, x.spec, w.spec)) or _linear_back_plans(g.spec, x.spec, w.spec)
+    like_x, like_w = node.of if x is None or w is None else (x.spec, w.spec)
+    if not (STATE.grad_enabled or HOOKS.active or like_w.dtype.is_complex):
+        into_x, into_w = _LINEAR_BACK.get((g.spec, like_x, like_w)) or _linear_back_plans(g.spec, like_x, like_w)
         if into_x is not None:
             of_x = run_plan(into_x.desc, into_x.spec, g.ptr, w.ptr) if needs[-2] else None
             if needs[-1] and (run := STATE.run) is not None and gathered(run, node, g, x):
                 return (None,) * (len(needs) - 2) + (of_x, None)
             of_w = run_plan(into_w.desc, into_w.spec, g.ptr, x.ptr) if needs[-1] else None
             return (of_x, of_w) if len(needs) == 2 else (sum_to(g, node.shape) if needs[0] else None, of_x, of_w)
-    matrix = w if w.ndim == 2 else w.unsqueeze(0)
-    of_x = matmul(g, _conj(matrix)).reshape(x.shape) if needs[-2] else None
-    of_w = mm(g.t(), _conj(_rows(x))).reshape(w.shape) if needs[-1] else None
+    of_x = matmul(g, _conj(w if w.ndim == 2 else w.unsqueeze(0))).reshape(like_x.shape) if needs[-2] else None
+    of_w = mm(g.t(), _conj(_rows(x))).reshape(like_w.shape) if needs[-1] else None
     return (of_x, of_w) if len(needs) == 2 else (sum_to(g, node.shape) if needs[0] else None, of_x, of_w)
 
 
@@ -362,19 +364,19 @@ def linear(input, weight, bias=None):
     if bias is None:
         out = run_plan(plan.desc, plan.spec, input.ptr, weight.ptr)
         if tracking(input, weight):
-            _record_linear(plan, (input, weight), out, (input, weight))
+            _record_linear(plan, (input, weight), out, input, weight)
         return out
     one = 1.0 if input.dtype.is_floating_point else 1
     out = run_plan(plan.desc, plan.spec, input.ptr, weight.ptr, bias.ptr, one, one)
     if tracking(input, weight, bias):
-        _record_linear(plan, (bias, input, weight), out, (input, weight), shape=bias.shape)
+        _record_linear(plan, (bias, input, weight), out, input, weight, shape=bias.shape)
     return out
 
 
-def _record_linear(plan: Plan, inputs, out: Tensor, saves, **attributes) -> None:
+def _record_linear(plan: Plan, inputs, out: Tensor, input: Tensor, weight: Tensor, **attributes) -> None:
     if plan.outer is None:
-        record(plan.node, inputs, out, saves, **attributes)
+        record_product(plan.node, inputs, out, input, weight, **attributes)
         return
     product = wrap(plan.inner, out.mem, out.ptr)
-    record(plan.node, inputs, product, saves, **attributes)
+    record_product(plan.node, inputs, product, input, weight, **attributes)
     record(plan.outer, (product,), out, shape=plan.inner.shape)

@@ -9,14 +9,15 @@ from math import prod
 
 from .. import errors
 from ..autograd import backward, no_grad, record, tracking
+from ..autograd.graph import requires_grad
 from ..block_tensor import BlockTensor, NotOfBlocks
 from ..dispatch import HOOKS, PlanCache, launch_tensor
 from ..dispatch import run as run_plan
-from ..dtypes import complex64, complex128, int8, int32, uint8
+from ..dtypes import META, complex64, complex128, int8, int32, uint8
 from ..errors import PackedOperand
 from ..kernels.matmul import DTYPES, build_matmul
 from ..layout import Layout, broadcast_shapes
-from ..tensor import Spec, Tensor, wrap
+from ..tensor import Spec, Tensor, empty, wrap
 from .complex_products import Product as complex_product
 from .elementwise import sum_to
 from .packed import call_unpacked
@@ -98,9 +99,29 @@ def _right_gradient(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return mm(g.t(), _conj(a)).t() if _column_major(b) else mm(_conj(a).t(), g)  # [k, n]
 
 
+def record_product(cls, inputs: tuple, out: Tensor, a: Tensor, b: Tensor, **attributes) -> None:
+    """Records a product of a and b, two of `inputs`. Each is kept for the other's gradient: where one is frozen, the other is not kept, and `of` has their specs."""
+    if a._tracked and b._tracked:
+        record(cls, inputs, out, (a, b), **attributes)
+    else:
+        record(cls, inputs, out, (a if requires_grad(b) else None, b if requires_grad(a) else None), of=(a.spec, b.spec), **attributes)
+
+
+def operands_of(node) -> tuple[Tensor, Tensor]:
+    """What a node keeps of a and b; one that no gradient needs is a meta tensor of its layout."""
+    a, b = node.saved
+    if a is None or b is None:
+        a, b = (_outline(spec) if t is None else t for t, spec in zip((a, b), node.of))
+    return a, b
+
+
+def _outline(spec: Spec) -> Tensor:
+    return empty(spec.shape, spec.dtype, META, spec.strides)
+
+
 @backward("Mm", saved_names=("self", "mat2"))
 def MmBackward0(node, g):
-    a, b = node.saved
+    a, b = operands_of(node)
     return _left_gradient(g, a, b) if node.needs[0] else None, _right_gradient(g, a, b) if node.needs[1] else None
 
 
@@ -121,7 +142,7 @@ def SqueezeBackward4(node, g):
 
 def _product_backward(node, g):
     """Gradients of a product with batch dimensions or vectors; node.full is the shape [*, m, n] of the product."""
-    a, b = node.saved
+    a, b = operands_of(node)
     g = g.reshape(node.full)
     left = a if a.ndim > 1 else a.unsqueeze(0)
     right = b if b.ndim > 1 else b.unsqueeze(1)
@@ -150,7 +171,7 @@ _PRODUCT_NODES = {name: backward(name, saved_names=("self", second))(_product_ba
 
 @backward("Vdot", saved_names=("self", "other"))
 def VdotBackward0(node, g):
-    a, b = node.saved
+    a, b = operands_of(node)
     return _conj(g) * b if node.needs[0] else None, g * a if node.needs[1] else None
 
 
@@ -212,12 +233,12 @@ def _mixed_dtypes(a: Tensor, b: Tensor) -> RuntimeError:
 def _record_product(plan: Plan, a: Tensor, b: Tensor, out: Tensor) -> Tensor:
     if plan.outer is None:
         if plan.node is MmBackward0:
-            record(MmBackward0, (a, b), out, (a, b))
+            record_product(MmBackward0, (a, b), out, a, b)
         else:
-            record(plan.node, (a, b), out, (a, b), full=plan.full)
+            record_product(plan.node, (a, b), out, a, b, full=plan.full)
         return out
     product = wrap(plan.inner, out.mem, out.ptr)
-    record(plan.node, (a, b), product, (a, b), full=plan.full)
+    record_product(plan.node, (a, b), product, a, b, full=plan.full)
     record(plan.outer, (product,), out, shape=plan.inner.shape)
     return out
 
@@ -298,7 +319,7 @@ def bmm(input, mat2):
     plan = _MATMUL.get((input.spec, mat2.spec)) or _matmul_plan(input, mat2)
     out = _run(plan, input, mat2)
     if tracking(input, mat2):
-        record(_PRODUCT_NODES["Bmm"], (input, mat2), out, (input, mat2), full=plan.full)
+        record_product(_PRODUCT_NODES["Bmm"], (input, mat2), out, input, mat2, full=plan.full)
     return out
 
 
@@ -331,7 +352,7 @@ def _dot(node, input, tensor, conjugated=False):
     plan = _MATMUL.get((left.spec, tensor.spec)) or _matmul_plan(left, tensor)
     out = _run(plan, left, tensor)
     if tracking(input, tensor):
-        record(node, (input, tensor), out, (input, tensor), full=plan.full)
+        record_product(node, (input, tensor), out, input, tensor, full=plan.full)
     return out
 
 
