@@ -191,6 +191,7 @@ def avx2(monkeypatch):
         pytest.skip("runs where AVX2 is")
     monkeypatch.setattr(jit, "_host", jit.Host(host.triple, "haswell", "+avx2,+fma,+f16c"))
     monkeypatch.setattr(jit, "_machine", None)
+    monkeypatch.setattr(jit, "_addresses", {})  # none of this host's, nor these for it
     native.clear_plans()
     yield
     native.clear_plans()

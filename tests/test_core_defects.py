@@ -33,7 +33,7 @@ define void @kernel(ptr %desc, ptr %slots, i64 %part, i64 %parts) nounwind {
 
 def test_every_part_of_a_job_runs_once_when_jobs_differ_in_parts():
     """A worker late from a job of few parts must not take a part of the next one, of more parts, while that is being published."""
-    address = jit.compile_kernel(("test: count parts",), lambda: COUNT_PARTS)
+    address = jit.compile_kernel((COUNT_PARTS,), lambda: COUNT_PARTS)
     before = native.get_num_threads()
     native.set_num_threads(8)
     try:

@@ -291,12 +291,13 @@ _source: str | None = None
 
 
 def _source_digest() -> str:
-    """Identity of the generators: the size and time of every file beside this one, and of the number formats (a checkout being edited must not reuse its
-    old code)."""
+    """Identity of the generators: the size and time of every file beside this one, of the formats, and of the two others that write texts (a checkout being
+    edited must not reuse its old code)."""
     global _source
     if _source is None:
         here = pathlib.Path(__file__).parent
-        files = [*(entry for entry in os.scandir(here) if entry.name.endswith(".py")), here.parent / "dtypes.py", here.parent / "encoding.py"]
+        others = ("dtypes.py", "encoding.py", "block_formats.py", "ops/dlpack.py", "lens/limits.py")
+        files = [*(entry for entry in os.scandir(here) if entry.name.endswith(".py")), *(here.parent / name for name in others)]
         marks = sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
         _source = repr(marks)
     return _source
