@@ -59,13 +59,16 @@ def test_as_imports(alias):
 
 def test_renamed_modules(alias):
     """Modules that PyTorch spells otherwise lead to where the work is done."""
+    from torch.nn.attention import flex_attention
     from torch.nn.modules.linear import Linear
     from torch.nn.parameter import Parameter
+    from torch.optim import adamw
     from torch.optim.optimizer import Optimizer
     from torch.utils.data.dataloader import DataLoader
     from torch.utils.data.dataset import Dataset
     from torch.utils.data.sampler import Sampler
 
+    assert flex_attention is importlib.import_module("strided.nn.flex_attention") and adamw.AdamW is alias.optim.AdamW
     data = importlib.import_module("strided.data")
     assert (Linear, Parameter, Optimizer) == (alias.nn.Linear, alias.nn.Parameter, alias.optim.Optimizer)
     assert (Dataset, Sampler, DataLoader) == (data.Dataset, data.Sampler, data.DataLoader)
@@ -150,6 +153,10 @@ def test_loaded_parts_stand_in_sys_modules(tmp_path):
         "import sys, subprocess, torch\n"
         "torch.nn.Linear(2, 2)\n"
         "assert sys.modules['torch.nn.init'] is torch.nn.init and sys.modules['torch.nn.modules.linear'].Linear is torch.nn.Linear\n"
+        "import torch.nn.attention, torch.linalg, torch.optim.adamw, torch.utils.data.dataloader, torch.distributions.kl\n"
+        "for name, module in list(sys.modules.items()):\n"
+        "    if name.startswith('torch.') and module.__name__.startswith('strided.'):\n"
+        "        assert sys.modules[module.__name__] is module, name  # loaded once\n"
         "assert 'torch.lens' not in sys.modules and 'torch.kernels' not in sys.modules\n"
         "sys.modules['torch.nn.init'].kaiming_uniform_ = lambda tensor, *a, **k: tensor.data.fill_(3.0)\n"
         "assert torch.nn.Linear(2, 1).weight.tolist() == [[3.0, 3.0]]\n"

@@ -35,6 +35,23 @@ def test_the_processor_has_the_names_of_a_device():
         cpu.no_such
 
 
+def test_streams_of_the_processor():
+    """As in PyTorch without an accelerator."""
+    stream, event = torch.Stream(), torch.Event("cpu", enable_timing=True)
+    assert stream.query() and event.query() and stream.device == event.device == torch.device("cpu") and stream == torch.Stream(device="cpu")
+    assert hash(stream) == hash(torch.Stream()) and stream != 3
+    assert repr(stream) == "torch.Stream device_type=cpu, device_index=-1, stream_id=0" and repr(event) == "torch.Event device_type=cpu, device_index=-1, event_flag=0, event_id=0"
+    stream.synchronize(), stream.wait_event(event), event.synchronize(), event.wait()
+    with stream as current:
+        assert current is stream and not stream.is_capturing()
+    for use in (event.record, stream.record_event, lambda: stream.wait_stream(torch.Stream()), lambda: event.elapsed_time(event)):
+        with pytest.raises(RuntimeError, match="cpu backend doesn't support events"):
+            use()
+    for kind in (torch.Stream, torch.Event):
+        with pytest.raises(RuntimeError, match="PyTorch is not linked with support for meta devices"):
+            kind("meta")
+
+
 def test_functions_of_symbolic_numbers_take_plain_ones():
     """The values are PyTorch's for plain numbers."""
     assert torch.sym_int(-3.7) == -3 and torch.sym_float(3) == 3.0 and torch.sym_not(0) is True and torch.sym_ite(True, 1, 2) == 1

@@ -12,8 +12,9 @@ __version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, 
 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
 _ROOMS = frozenset((
-    "nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage cpu symbolic _lowrank "
-    "func library _utils distributions multiprocessing _inductor _dynamo _functorch jit hub fx onnx _C overrides profiler ao types constraints _higher_order_ops functional futures __config__"
+    "nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage cpu symbolic "
+    "func library _utils distributions multiprocessing _inductor _dynamo _functorch jit hub fx onnx _C overrides profiler ao types constraints _higher_order_ops functional futures __config__ "
+    "_lowrank streams"
 ).split())
 
 
@@ -26,7 +27,7 @@ _FROM_ROOMS = {
 _FROM_ROOMS.update(dict.fromkeys("mxfp4 mxfp6_e2m3 mxfp6_e3m2 mxfp8_e4m3 mxfp8_e5m2 mxint8 nvfp4 grouped_int".split(), "block_formats"))
 _FROM_ROOMS.update(dict.fromkeys("sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc legacy_contiguous_format".split(), "formats"))
 _FROM_ROOMS.update(dict.fromkeys("SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sum sym_sqrt".split(), "symbolic"))
-_FROM_ROOMS.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank")
+_FROM_ROOMS.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", Stream="streams", Event="streams")
 _FROM_ROOMS.update(as_blocks="ops.blocks.convert", BlockTensor="block_tensor")
 _FROM_ROOMS.update(dict.fromkeys(
     """autocast is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled

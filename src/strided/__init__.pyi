@@ -46,6 +46,7 @@ from strided import random as random
 from strided import signal as signal
 from strided import special as special
 from strided import storage as storage
+from strided import streams as streams
 from strided import symbolic as symbolic
 from strided import testing as testing
 from strided import torch_alias as torch_alias
@@ -171,6 +172,8 @@ from strided.ops.shape import broadcast_shapes as broadcast_shapes
 from strided.ops.shape import cartesian_prod as cartesian_prod
 from strided.ops.shape import combinations as combinations
 from strided.printing import set_printoptions as set_printoptions
+from strided.streams import Event as Event
+from strided.streams import Stream as Stream
 from strided.symbolic import SymBool as SymBool
 from strided.symbolic import SymFloat as SymFloat
 from strided.symbolic import SymInt as SymInt

@@ -71,7 +71,7 @@ _group("there is no C++ core behind these tensors", "use the public function of 
 
 # ---- machines ------------------------------------------------------------------------------------------------------------------
 
-_group("strided computes on the CPU", "guard it with torch.cuda.is_available()", "cuda Stream Event")
+_group("strided computes on the CPU", "guard it with torch.cuda.is_available()", "cuda")
 _group("strided computes on the CPU", "guard it with torch.backends.mps.is_available()", "mps")
 _group("strided computes on the CPU", "leave it out, or write .to(device) with a device that was chosen by is_available()", "cuda xpu ipu mtia", "torch.Tensor.")
 _group("strided computes on the CPU", "guard it with torch.xpu.is_available()", "xpu")

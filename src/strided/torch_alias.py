@@ -173,6 +173,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             module: Any = importlib.import_module(HERE)
         elif name.startswith("torch."):
             module = _counterpart(name.removeprefix("torch."))
+            sys.modules.pop(name, None)  # loading it entered it; the import system would take its own spec then, and load it a second time
             if module is None:
                 counterpart = f"{HERE}.{name.removeprefix('torch.')}"
                 reason, instead = why(name) or (f"strided has no counterpart of it (there is no {counterpart})", "guard the import, or run this script on PyTorch itself")
@@ -184,11 +185,16 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             module = _safetensors()
         elif name == "safetensors.torch":
             module = importlib.import_module(f"{HERE}.io.safetensors")
-        else:
-            own = importlib.machinery.PathFinder.find_spec(name, path) if _torch_name(name) else None
-            if own is not None and type(own.loader) is importlib.machinery.SourceFileLoader:
+        elif name.startswith(HERE + "."):
+            own = importlib.machinery.PathFinder.find_spec(name, path)
+            if own is not None and _torch_name(name) and type(own.loader) is importlib.machinery.SourceFileLoader:
                 own.loader = _OwnLoader(own.loader.name, own.loader.path)
-            return own
+            renamed = RENAMED.get(name.removeprefix(HERE + "."))
+            if own is not None or renamed is None:
+                return own
+            module = _import(f"{HERE}.{renamed}")  # `from torch.nn.attention import flex_attention` looks under the name that the parent has here
+        else:
+            return None
         return importlib.machinery.ModuleSpec(name, self, loader_state=module)
 
     def find_distributions(self, context: Any = None) -> Iterable[importlib.metadata.Distribution]:
