@@ -87,3 +87,38 @@ def test_a_gradient_to_be_differentiated_again_is_seen_operator_by_operator():
         seen = []
         (g,) = torch.autograd.grad(loss, t, create_graph=True)
     assert "softmax_backward" not in seen and seen.count("mul") >= 2 and g.requires_grad
+
+
+def test_threads_listen_and_leave_as_they_like():
+    """None takes another's place, and nothing is left when all have gone."""
+    import sys
+    import threading
+
+    from strided.dispatch import HOOKS, listen, surround, watch
+
+    before = HOOKS.listeners, HOOKS.before, HOOKS.watchers, HOOKS.around, HOOKS.eager, HOOKS.users
+    heard, interval = [], sys.getswitchinterval()
+    x = torch.ones(2)
+
+    def work():
+        for _ in range(200):
+            mine = []
+            with listen(lambda event, mine=mine: mine.append(event.op), before=_nothing), surround(lambda entry, function: function, eager=True), watch(_nothing):
+                x + 1
+            heard.append("add" in mine)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert heard == [True] * 800
+    assert (HOOKS.listeners, HOOKS.before, HOOKS.watchers, HOOKS.around, HOOKS.eager, HOOKS.users) == before
+
+
+def _nothing(*given):
+    pass

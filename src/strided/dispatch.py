@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-_COUNTING = threading.Lock()  # threads enter and leave autocast and inference mode as they like
+_COUNTING = threading.Lock()  # threads enter and leave modes, and listen, as they like
 
 
 class _Hooks:
@@ -41,13 +41,25 @@ class _Hooks:
         self.around: tuple[Callable[[Any, Callable[..., Any]], Callable[..., Any]], ...] = ()  # given (entry, function): what runs in the function's place
         self.eager = 0  # how many of them want compiled functions to run operator by operator, as they do for listeners
 
-    def acquire(self):
+    def acquire(self, eager: bool = False, **callbacks):
+        """One user more, with what it wants to be called, by the field's name (None: not there)."""
         with _COUNTING:
+            for name, callback in callbacks.items():
+                if callback is not None:
+                    setattr(self, name, (*getattr(self, name), callback))
+            self.eager += eager
             self.users += 1
             self.active = True
 
-    def release(self):
+    def release(self, eager: bool = False, **callbacks):
+        """Takes back what `acquire` was given."""
         with _COUNTING:
+            for name, callback in callbacks.items():
+                if callback is not None:
+                    held = list(getattr(self, name))
+                    held.remove(callback)
+                    setattr(self, name, tuple(held))
+            self.eager -= eager
             self.users -= 1
             self.active = self.users > 0
 
@@ -244,19 +256,11 @@ class listen:
         self.callback, self.before = callback, before
 
     def __enter__(self):
-        HOOKS.listeners = (*HOOKS.listeners, self.callback)
-        if self.before is not None:
-            HOOKS.before = (*HOOKS.before, self.before)
-        HOOKS.acquire()
+        HOOKS.acquire(listeners=self.callback, before=self.before)
         return self
 
     def __exit__(self, *exc):
-        listeners = list(HOOKS.listeners)
-        listeners.remove(self.callback)
-        HOOKS.listeners = tuple(listeners)
-        if self.before is not None:
-            HOOKS.before = tuple(c for c in HOOKS.before if c != self.before)
-        HOOKS.release()
+        HOOKS.release(listeners=self.callback, before=self.before)
 
 
 class watch:
@@ -267,15 +271,11 @@ class watch:
         self.callback = callback
 
     def __enter__(self):
-        HOOKS.watchers = (*HOOKS.watchers, self.callback)
-        HOOKS.acquire()
+        HOOKS.acquire(watchers=self.callback)
         return self
 
     def __exit__(self, *exc):
-        watchers = list(HOOKS.watchers)
-        watchers.remove(self.callback)
-        HOOKS.watchers = tuple(watchers)
-        HOOKS.release()
+        HOOKS.release(watchers=self.callback)
 
 
 class surround:
@@ -286,15 +286,11 @@ class surround:
         self.callback, self.eager = callback, eager
 
     def __enter__(self):
-        HOOKS.around = (*HOOKS.around, self.callback)
-        HOOKS.eager += self.eager
-        HOOKS.acquire()
+        HOOKS.acquire(self.eager, around=self.callback)
         return self
 
     def __exit__(self, *exc):
-        HOOKS.around = tuple(c for c in HOOKS.around if c != self.callback)
-        HOOKS.eager -= self.eager
-        HOOKS.release()
+        HOOKS.release(self.eager, around=self.callback)
 
 
 def opened(entry: Any, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
