@@ -514,3 +514,25 @@ def test_tensors_of_numbers_are_constants():
         out.sum().backward()
         assert torch.equal(out, net(x)) and x.grad.tolist() == [net.factors] * 2
     assert run.compiled.programs == 2 and not run.compiled.reasons
+
+
+def test_what_was_recorded_serves_on_when_no_more_is():
+    """A call under other guards, one kind too many, runs eagerly; the recorded kind is still replayed afterwards."""
+    net = torch.nn.Linear(3, 3)
+    net.factor = 2
+    compiled = torch.compile(lambda x: net(x).tanh() * net.factor)
+    compiled.limit = 1
+    x = torch.ones(2, 3)
+    for _ in range(2):
+        out = compiled(x)
+        out.sum().backward()
+    expected = out.sum().item()
+    net.factor = 3
+    assert compiled(x).grad_fn.name() == "MulBackward0"
+    net.factor = 2
+    again = compiled(x)
+    assert again.grad_fn.name() == "CompiledFunctionBackward0" and again.sum().item() == expected
+    assert compiled.reasons == ["it was recorded for 1 kinds of call already"]
+    for size in range(3, 20):  # nothing is kept of kinds that are not recorded
+        compiled(torch.ones(size, 3))
+    assert compiled.programs == 1 and not compiled.eager

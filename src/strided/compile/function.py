@@ -109,7 +109,8 @@ class Compiled:
                             return entry.call(self.function, args, kwargs, leaves, numbers)
                     return entry.call(self.function, args, kwargs, leaves, numbers)
         if sum(map(len, self.entries.values())) >= self.limit:
-            return self._give_up(key, f"it was recorded for {self.limit} kinds of call already", args, kwargs)
+            self._refuse(f"it was recorded for {self.limit} kinds of call already")
+            return self.function(*args, **kwargs)  # what was recorded goes on to serve: under other guards this kind of call may be among it
         if not self.recording.acquire(blocking=False):  # another thread records: it may well be this very kind of call
             return self.function(*args, **kwargs)
         try:
