@@ -173,7 +173,7 @@ def _decode(lib, heads=32, groups=8, cache=4096, width=128, dtype="float32"):
 
 
 def attention() -> Iterator[Row]:
-    for shape in ((2, 8, 512, 64), (1, 32, 2048, 128)):
+    for shape in ((16, 6, 64, 64), (2, 8, 512, 64), (1, 32, 2048, 128)):  # short heads are a small model's
         b, h, n, d = shape
         flops = 4 * b * h * n * n * d / 2  # half of the scores are hidden
         for name, backward, times in (("forward", False, 1.0), ("forward + backward", True, 3.5)):

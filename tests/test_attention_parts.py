@@ -147,3 +147,21 @@ def test_weights_of_large_scores_do_not_exceed_one(size):
     sums = v.grad.numpy().sum(-2)  # the weights of 40 rows, one column after the other
     assert np.isfinite(q.grad.numpy()).all() and (v.grad.numpy() >= 0).all()
     np.testing.assert_allclose(sums, 40, rtol=size * 2**-20)
+
+
+@pytest.mark.parametrize(("length", "keys", "width", "values"), [(64, 64, 64, 64), (70, 130, 48, 16), (150, 45, 24, 32), (3, 70, 16, 40), (17, 200, 64, 5), (58, 58, 32, 96)])
+@pytest.mark.parametrize("mask", ["none", "causal", "bool"])
+def test_scratch_may_hold_anything(monkeypatch, length, keys, width, values, mask):
+    """Memory of the allocator is filled with NaN: nothing that was not written is used."""
+    from strided.kernels.native import fill_bytes, new_storage
+    from strided.ops import attention as operators
+
+    def filled(nbytes):
+        storage = new_storage(nbytes)
+        fill_bytes(storage.data, 0xFF, nbytes)
+        return storage
+
+    monkeypatch.setattr(operators, "new_storage", filled)
+    torch.manual_seed(length)
+    q, k, v, g = (torch.randn(1, 2, rows, columns) for rows, columns in ((length, width), (keys, width), (keys, values), (length, values)))
+    check(q, k, v, g, causal=mask == "causal", mask=torch.rand(length, keys) > 0.3 if mask == "bool" else None)
