@@ -457,3 +457,17 @@ def test_flops_are_counted():
         torch.addmm(b, x[0], w.t())
     counts = [e.flops for e in events if e.flops]
     assert counts == [2 * 10 * 4 * 3, 2 * 10 * 4 * 3 + 10 * 4, 2 * 10 * 4 * 3, 2 * 5 * 4 * 3 + 5 * 4]
+
+
+def test_products_without_elements_by_one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for k in (0, 1, 5):
+            wide = torch.ones(1, 2 * k + 1)[:, 1::2]  # [1, k], every second element
+            assert (wide @ torch.ones(k, 0)).shape == (1, 0) and (wide @ torch.ones(0, k).t()).shape == (1, 0)
+            assert (torch.ones(0, k) @ torch.ones(k, 3)).shape == (0, 3)
+            assert torch.nn.functional.linear(wide, torch.ones(0, k), torch.ones(0)).shape == (1, 0)
+            assert torch.baddbmm(torch.ones(2, 0, 3), torch.ones(2, 0, k), torch.ones(2, k, 3)).shape == (2, 0, 3)
+    finally:
+        torch.set_num_threads(threads)

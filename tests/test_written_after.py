@@ -133,3 +133,21 @@ def test_gradients_beside_a_frozen_partner_lie_as_ever():
     w, x = torch.ones(3, 2, requires_grad=True), torch.ones(4, 2)
     (x @ w.t()).sum().backward()
     assert w.grad.stride() == (2, 1) and w.grad.tolist() == [[4.0, 4.0]] * 3
+
+
+@pytest.mark.parametrize("select", [lambda x: x.mode(0).values, lambda x: x.median(0).values, lambda x: x.kthvalue(1, 0).values, lambda x: x.sort(0).values, lambda x: x.max(0).values, lambda x: x.topk(1, 0).values])
+def test_selected_values_may_be_written(select):
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]]).reshape(2, 2).requires_grad_()
+    y = select(x)
+    y.mul_(torch.tensor(3.0))
+    y.sum().backward()
+    again = x.detach().clone().requires_grad_()
+    (select(again) * 3).sum().backward()
+    assert x.grad.tolist() == again.grad.tolist()
+
+
+def test_windows_of_windows_of_a_leaf_are_not_written():
+    x = torch.arange(8.0).view(2, 4).requires_grad_()
+    for window in (x[0], x.t(), x[:, 1:].t()[0], x.view(-1)[2:].view(3, 2), x.unbind(0)[0]):
+        with pytest.raises(RuntimeError, match="in-?place"):
+            window.mul_(2)

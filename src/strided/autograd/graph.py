@@ -176,12 +176,25 @@ def check_inplace(x: Tensor, *others) -> None:
     if base is not None:
         if x._view_kind is not None:
             raise refuse(x, "is being modified")
-        if base._node is None and (base._tracked or x._tracked):
+        if base._node is None and (base._tracked or _is_of_leaf(x)):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if x._seen != x.mem.version:
             _refresh(x)
     if x._tracked and x._node is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def _is_of_leaf(x: Tensor) -> bool:
+    """Whether x is a leaf, or a window of one, that is itself a window of an untracked tensor."""
+    if not x._tracked:
+        return False
+    node = x._node
+    while node is not None and len(node.edges) == 1 and node.edges[0] is not None:
+        edge = node.edges[0]
+        if len(edge) == 3:
+            return edge[2].mem is x.mem
+        node = edge[0]
+    return node is None
 
 
 def record_inplace(cls: type[Node], inputs: tuple, x: Tensor, /, saves: tuple = (), **attrs) -> Node:

@@ -48,8 +48,11 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
             raise NotImplementedError(f"matmul has no kernel for {name}; convert the operands to one of {', '.join(sorted(DTYPES))}")
     if len({TYPES[name][1] for name in names}) > 1:
         raise NotImplementedError(f"matmul cannot mix {', '.join(sorted(set(names)))}; convert the operands to one dtype")
-    problem = _Problem(c_layout, a_layout, b_layout, i_layout)
     epilogue = "add" if added is not None else "scale" if scale else ""
+    slots = 3 + {"": 0, "scale": 1, "add": 3}[epilogue]
+    if not c_layout.numel:  # no part may divide by a number of blocks that is zero
+        return native.pack_desc(jit.compile_kernel(("nothing",), lambda: _NOTHING), slots, 1, False, result_bytes, ())
+    problem = _Problem(c_layout, a_layout, b_layout, i_layout)
     kind = Kind(*names, epilogue, tile_for(TYPES[names[2]][1]))  # type: ignore[call-arg]  # the names are four
     direct = _left(kind, problem) == "rows" and problem.n % kind.tile.nr == 0
     if problem.n < problem.m and problem.n <= THIN[-1] and 1 in (problem.rsa, problem.csa) and not problem.near() and not direct:
@@ -71,9 +74,11 @@ def build_matmul(c, a, b, added=None, *, scale: bool = False, result_bytes: int 
         kind = Kind(*names, epilogue, tile or kind.tile)  # type: ignore[call-arg]
         kind = kind._replace(left=_left(kind, problem))
         address, parts, words = _gemm(kind, problem, threads)
-    slots = 3 + {"": 0, "scale": 1, "add": 3}[epilogue]
     desc = native.pack_desc(address, slots, parts, problem.work > GIL_GRAIN, result_bytes, words)
     return desc[: 8 * SHARING] + struct.pack("<q", 1) + desc[8 * SHARING + 8 :]
+
+
+_NOTHING = "define void @kernel(ptr %desc, ptr %slots, i64 %part, i64 %parts) {\n  ret void\n}\n"
 
 
 class _Problem:

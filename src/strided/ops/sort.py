@@ -123,6 +123,7 @@ def _take(x, dim, positions):
 
 
 def _recorded(cls, x, values, indices, dim, keepdim=True):
+    values, indices = plain(values), plain(indices)  # windows of nothing: a write into them has the history of x, not that of what they were made of
     if tracking(x):
         record(cls, (x,), values, (indices,), shape=x.shape, dim=dim, keepdim=keepdim)
     return values, indices
