@@ -43,6 +43,18 @@ def test_jacobians_of_more_outputs_than_arguments_have_elements():
     rows, aux = torch.func.jacfwd(lambda x: (cubes(x), x.sum()), has_aux=True)(x)
     assert rows.tolist() == [[3, 0], [2, 1], [0, 4]] and aux.item() == 3
 
+    class Cube(torch.autograd.Function):  # its derivative is no part of a graph: columns would be zeros
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.from_numpy(g.detach().numpy() * 3 * ctx.saved_tensors[0].detach().numpy() ** 2)
+
+    assert torch.func.jacfwd(lambda x: Cube.apply(x).repeat(2))(x).tolist() == [[3, 0], [0, 12], [3, 0], [0, 12]]
+
 
 def test_vmap():
     x = torch.arange(6.0).reshape(2, 3)

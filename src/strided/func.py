@@ -10,6 +10,7 @@ from typing import Any
 
 from . import ops, tree
 from .autograd import enable_grad, engine
+from .autograd.function import BackwardCFunction
 from .autograd.node import AccumulateGrad
 from .batching import ERROR_MODE, Batched, Map, as_sample_of, batched, in_every_map, in_map, inside, like, maps_beyond, one_by_one
 from .nn.utils.stateless import functional_call  # noqa: F401
@@ -241,7 +242,7 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
             inner, output, aux = _call(func, args, kwargs, _chosen(args, argnums), has_aux, made)
             _only_tensors(output, "jvp(f, primals, tangents)")
             outputs, leaves = tree.flatten(output), tree.flatten(inner)
-            by_columns = sum(leaf.numel() for leaf in leaves) < sum(out.numel() for out in outputs)
+            by_columns = sum(leaf.numel() for leaf in leaves) < sum(out.numel() for out in outputs) and _differentiable_twice(outputs)
             blocks = _columns(outputs, leaves, made) if by_columns else _rows(outputs, leaves)
             nested = [tree.rebuild(inner, block) for block in blocks]
             jacobians = tree.rebuild(output, [each[0] if isinstance(argnums, int) else tuple(each) for each in nested])
@@ -249,6 +250,20 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
         return result if has_aux else result[0]
 
     return wrapper
+
+
+def _differentiable_twice(outputs: Sequence[Tensor]) -> bool:
+    """Whether all of the outputs' history is made of this package's operators: what a user's Function does in its backward may be no part of a graph."""
+    seen, stack = set(), [t.grad_fn for t in outputs]
+    while stack:
+        node = stack.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, BackwardCFunction):
+            return False
+        stack.extend(following for following, _ in node.next_functions)
+    return True
 
 
 def _rows(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> list[list[Tensor]]:
