@@ -58,3 +58,37 @@ def test_complex_numbers_are_not_ordered_by_index_reduce():
     for call in (z.index_reduce, z.clone().index_reduce_):
         with pytest.raises(NotImplementedError, match="not implemented for 'ComplexFloat'"):
             call(0, torch.tensor([0]), z[:1], "amax", include_self=False)
+
+
+def test_bools_are_not_divided_with_remainders():
+    a, b = torch.tensor([True, False]), torch.tensor([True, True])
+    for kernel, call in (
+        ("remainder", lambda: a % b),
+        ("fmod", lambda: torch.fmod(a, b)),
+        ("div_floor", lambda: a // b),
+        ("div_trunc", lambda: torch.div(a, b, rounding_mode="trunc")),
+        ("remainder", lambda: a.remainder_(b)),
+        ("bincount", lambda: torch.bincount(a)),
+    ):
+        with pytest.raises(NotImplementedError, match=f"\"{kernel}_cpu\" not implemented for 'Bool'"):
+            call()
+    assert (torch.tensor([3, 4]) % b).tolist() == [0, 0] and (a // 2).tolist() == [0, 0]
+
+
+def test_addr_of_bools_stays_bool():
+    a, b, ones = torch.tensor([True, False]), torch.tensor([True, True]), torch.ones(2, 2, dtype=torch.bool)
+    assert torch.addr(ones, a, b).dtype is torch.bool and torch.addr(ones, a, b).all()
+    assert torch.addr(ones, a, b, beta=0, alpha=3).tolist() == [[True, True], [False, False]]
+    with pytest.raises(RuntimeError, match="argument beta must not be a floating point number"):
+        torch.addr(ones.long(), a.long(), b.long(), beta=0.5)
+
+
+def test_distinct_elements_have_no_derivative():
+    x = torch.tensor([2.0, 1.0, 2.0], requires_grad=True)
+    values, places = torch.unique(x, return_inverse=True)
+    assert values.tolist() == [1.0, 2.0] and places.tolist() == [1, 0, 1] and values.requires_grad and not places.requires_grad
+    for result, name in ((values, "_unique2"), (torch.unique_consecutive(x), "unique_consecutive"), (x.unique(dim=0), "unique_dim")):
+        with pytest.raises(NotImplementedError, match=f"the derivative for '{name}' is not implemented"):
+            result.sum().backward()
+    with torch.no_grad():
+        assert not x.unique().requires_grad

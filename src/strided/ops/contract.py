@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..autograd import backward, no_grad, record, tracking
 from ..dispatch import PlanCache
+from ..dtypes import bool_
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from .added import _back, _check_added, _times
@@ -52,6 +53,12 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
     _one_dimensional("addr", vec1=vec1, vec2=vec2)
     full = (vec1.shape[0], vec2.shape[0])
     _check_added("addr", input, full)
+    if not any(t.dtype.is_floating_point or t.dtype.is_complex for t in (input, vec1, vec2)):
+        for name, factor in (("beta", beta), ("alpha", alpha)):
+            if isinstance(factor, float):
+                raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+    if input.dtype is vec1.dtype is vec2.dtype is bool_:
+        alpha, beta = bool(alpha), bool(beta)
     with no_grad():
         out = _times(vec1.unsqueeze(1), alpha) * vec2
         out = out + _times(input, beta) if beta else out

@@ -218,7 +218,9 @@ def PutBackward0(node, g):
 @operator("bincount")
 def bincount(input, weights=None, minlength=0):
     """How often each of 0, 1, 2, … occurs in a 1-d tensor of non-negative ints, at least `minlength` numbers; or the sums of `weights`."""
-    if input.ndim != 1 or input.dtype.kind not in ("int", "uint") or input.numel() and int(TABLE["min"].call(input)) < 0:
+    if input.dtype.kind not in ("int", "uint"):
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_name}'\n  It counts non-negative integers: convert first, as in x.long().")
+    if input.ndim != 1 or input.numel() and int(TABLE["min"].call(input)) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")

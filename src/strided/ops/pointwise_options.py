@@ -168,10 +168,10 @@ def div(input, other, *, rounding_mode=None):
     if rounding_mode is None:
         return _true_div(*as_operands(input, other))
     if rounding_mode == "floor":
-        _check_zero(input, other)
+        _check_division("div_floor", input, other)
         return _floor_divide(*as_operands(input, other))
     if rounding_mode == "trunc":
-        _check_zero(input, other)
+        _check_division("div_trunc", input, other)
         if _rounds_first(input, other):
             return TABLE["trunc"].call(_true_div(*as_operands(input, other)))
         return _trunc_divide(*as_operands(input, other))
@@ -185,7 +185,7 @@ def div_(input, other, *, rounding_mode=None):
         return _true_div.into(input, other)
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-    _check_zero(input, other)
+    _check_division(f"div_{rounding_mode}", input, other)
     if rounding_mode == "trunc" and _rounds_first(input, other):
         return TABLE["trunc_"].call(_true_div.into(input, other))
     return (_floor_divide if rounding_mode == "floor" else _trunc_divide).into(input, other)
@@ -197,9 +197,12 @@ def _rounds_first(input, other):
     return common.is_floating_point and common.itemsize == 2
 
 
-def _check_zero(input, other):
-    """Integer division by zero is an error in PyTorch, where anything is divided; floats give inf or nan."""
-    if dtypes.result_type(input, other).kind in ("int", "uint", "bool"):
+def _check_division(kernel, input, other):
+    """Integer division by zero is an error in PyTorch, where anything is divided; floats give inf or nan. Bools are not divided with remainders."""
+    common = dtypes.result_type(input, other)
+    if common is dtypes.bool_:
+        raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for 'Bool'\n  Convert first, as in x.int().")
+    if common.kind in ("int", "uint"):
         zero = other == 0 if not isinstance(other, Tensor) else not other.is_meta and bool(TABLE["any"].call(TABLE["eq"].call(other, 0)))
         if zero and math.prod(broadcast_shapes(*[o.shape for o in (input, other) if isinstance(o, Tensor)])):
             raise RuntimeError("ZeroDivisionError")
@@ -209,15 +212,16 @@ def _guard_zero(name):
     """Puts the zero check before an operator that divides integers."""
     entry, inner = TABLE[name], TABLE[name + "_"]
     fast, fast_ = entry.call, inner.call
+    kernel = "div_floor" if name == "floor_divide" else name
 
     def call(input, other, *, out=None):
         if not isinstance(input, Tensor):
             signatures.check(name, (input, other))
-        _check_zero(input, other)
+        _check_division(kernel, input, other)
         return fast(input, other) if out is None else fast(input, other, out=out)
 
     def inplace(input, other):
-        _check_zero(input, other)
+        _check_division(kernel, input, other)
         return fast_(input, other)
 
     call.__name__ = call.__qualname__ = name

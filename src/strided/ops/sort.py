@@ -415,11 +415,18 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     a = host.array(input)
     values, inverse, counts = numpy.unique(a, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse = inverse.reshape(input.shape if dim is None else (input.shape[dim],))
-    return _unique_result(input, values, inverse, counts, return_inverse, return_counts)
+    return _unique_result("_unique2" if dim is None else "unique_dim", input, values, inverse, counts, return_inverse, return_counts)
 
 
-def _unique_result(input, values, inverse, counts, return_inverse, return_counts):
+@backward("Unique")
+def UniqueBackward0(node, g):
+    raise NotImplementedError(f"the derivative for '{node.of}' is not implemented.\n  Use detach() on its result where no gradient is wanted, or x[first] with the places of the distinct elements.")
+
+
+def _unique_result(name, input, values, inverse, counts, return_inverse, return_counts):
     results = [host.tensor(values, input.dtype, input.device)]
+    if tracking(input):
+        record(UniqueBackward0, (input,), results[0], of=name)
     if return_inverse:
         results.append(host.tensor(inverse, dtypes.int64, input.device))
     if return_counts:
@@ -441,4 +448,5 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     values = a.reshape(-1)[starts] if dim is None else numpy.take(a, starts, axis=dim)
     inverse = numpy.cumsum(new) - 1
     counts = numpy.diff([*starts, len(rows)])
-    return _unique_result(input, values, inverse.reshape(input.shape) if dim is None else inverse, counts, return_inverse, return_counts)
+    name = "unique_consecutive" if dim is None else "unique_dim_consecutive"
+    return _unique_result(name, input, values, inverse.reshape(input.shape) if dim is None else inverse, counts, return_inverse, return_counts)
