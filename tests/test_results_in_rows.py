@@ -92,3 +92,11 @@ def test_distinct_elements_have_no_derivative():
             result.sum().backward()
     with torch.no_grad():
         assert not x.unique().requires_grad
+
+
+def test_addcmul_of_integers_stays_integer():
+    a = torch.tensor([2, 3], dtype=torch.int32)
+    for value, expected in ((0.5, [2, 3]), (1.5, [6, 12]), (2, [10, 21])):
+        assert torch.addcmul(a, a, a, value=value).tolist() == expected and a.clone().addcmul_(a, a, value=value).tolist() == expected
+    assert torch.addcmul(a, a, a, value=0.5).dtype is torch.int32
+    assert torch.addcmul(a, a.float(), a, value=0.5).tolist() == [4.0, 7.5]

@@ -374,9 +374,11 @@ def linear(input, weight, bias=None):
 
 
 def _record_linear(plan: Plan, inputs, out: Tensor, input: Tensor, weight: Tensor, **attributes) -> None:
+    product = out if plan.outer is None else wrap(plan.inner, out.mem, out.ptr)
+    if input._tracked and weight._tracked:
+        record(plan.node, inputs, product, (input, weight), **attributes)
+    else:
+        record_product(plan.node, inputs, product, input, weight, **attributes)
     if plan.outer is None:
-        record_product(plan.node, inputs, out, input, weight, **attributes)
         return
-    product = wrap(plan.inner, out.mem, out.ptr)
-    record_product(plan.node, inputs, product, input, weight, **attributes)
     record(plan.outer, (product,), out, shape=plan.inner.shape)

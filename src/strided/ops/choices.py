@@ -206,6 +206,8 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     _need_tensors("addcmul", input, tensor1, tensor2)
     _check_value(value, input, tensor1, tensor2)
+    if isinstance(value, float) and dtypes.result_type(input, tensor1, tensor2).kind in ("int", "uint", "bool"):
+        value = int(value)  # the tensors say what the result is
     return _addcmul(input, tensor1, tensor2, *as_operands(value))
 
 

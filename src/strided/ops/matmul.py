@@ -233,7 +233,10 @@ def _mixed_dtypes(a: Tensor, b: Tensor) -> RuntimeError:
 def _record_product(plan: Plan, a: Tensor, b: Tensor, out: Tensor) -> Tensor:
     if plan.outer is None:
         if plan.node is MmBackward0:
-            record_product(MmBackward0, (a, b), out, a, b)
+            if a._tracked and b._tracked:
+                record(MmBackward0, (a, b), out, (a, b))  # the usual product, without a call on the way
+            else:
+                record_product(MmBackward0, (a, b), out, a, b)
         else:
             record_product(plan.node, (a, b), out, a, b, full=plan.full)
         return out
