@@ -4,6 +4,8 @@ Only shapes and numbers are looked at, before any work. The arithmetic of output
 """
 from __future__ import annotations
 
+from operator import index
+
 from ...errors import c_name, type_name
 
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
@@ -117,6 +119,35 @@ def adaptive(kind, n, x, output_size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {[*shape[:-n], *([1] if n == 1 else []), *sizes]}")
 
 
+def steps(name, n, label, value):
+    """A convolution's stride, padding or dilation as n ints, from one or from n. Raises TypeError for others than ints, RuntimeError for another number of them."""
+    given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if any(isinstance(item, bool) or not hasattr(item, "__index__") for item in given):
+        raise TypeError(f"{name}(): argument '{label}' must be tuple of ints, not {type(value).__name__}")
+    if len(given) not in (1, n):
+        raise RuntimeError(f"expected {label} to be a single integer value or a list of {n} values to match the convolution dimensions, but got {label}={list(given)}")
+    return tuple(map(index, given)) * (n if len(given) == 1 else 1)
+
+
+def groups_of(name, value):
+    """A convolution's number of groups. Raises TypeError for others than ints, RuntimeError below 1."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument 'groups' must be int, not {type(value).__name__}")
+    if value <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    return index(value)
+
+
+def positive_steps(stride, padding, dilation):
+    """RuntimeError for steps that no convolution takes."""
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(dilation) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+
+
 def one_dtype(x, weight, bias, transposed=False):
     """Of a convolution's operands. PyTorch words it differently for a transposed one."""
     if bias is not None and bias.dtype is not x.dtype:
@@ -133,12 +164,7 @@ def convolution(n, x, weight, bias, stride, padding, dilation, groups):
     shape = list(x.shape) if x.dim() == n + 2 else [1, *x.shape]
     weights = list(weight.shape)
     one_dtype(x, weight, bias)
-    if not isinstance(padding, str) and min(padding) < 0:
-        raise RuntimeError("negative padding is not supported")
-    if min(stride) <= 0:
-        raise RuntimeError("non-positive stride is not supported")
-    if min(dilation) <= 0:
-        raise RuntimeError("dilation should be greater than zero")
+    positive_steps(stride, (0,) if isinstance(padding, str) else padding, dilation)
     if weight.dim() != n + 2:
         if weight.dim() < 3:
             raise RuntimeError("weight should have at least three dimensions")

@@ -47,10 +47,11 @@ def _conv(n, input, weight, bias, stride, padding, dilation, groups):
         if known is not None:
             return convolution(input, weight, bias, *known, False, (0,) * n, groups)
     name = f"conv{n}d"
-    if input.dim() not in (n + 1, n + 2) or groups <= 0:
+    groups = checks.groups_of(name, groups)
+    if input.dim() not in (n + 1, n + 2):
         _check(input, weight, bias, n, groups, name)
-    stride, dilation, kernel = tuple_of(stride, n), tuple_of(dilation, n), tuple(weight.shape[2:])
-    padding = padding if isinstance(padding, str) else tuple_of(padding, n)
+    stride, dilation, kernel = checks.steps(name, n, "stride", stride), checks.steps(name, n, "dilation", dilation), tuple(weight.shape[2:])
+    padding = padding if isinstance(padding, str) else checks.steps(name, n, "padding", padding)
     checks.convolution(n, input, weight, bias, stride, padding, dilation, groups)
     x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
     if isinstance(padding, str):
@@ -103,9 +104,15 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 def _conv_transpose(n, input, weight, bias, stride, padding, output_padding, groups, dilation):
     name = f"conv_transpose{n}d"
+    groups = checks.groups_of(name, groups)
     _check(input, weight, bias, n, groups, name)
-    stride, padding, dilation = tuple_of(stride, n), tuple_of(padding, n), tuple_of(dilation, n)
-    extra = tuple_of(output_padding, n)
+    stride, padding, dilation, extra = (
+        checks.steps(name, n, label, value)
+        for label, value in (("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding))
+    )
+    checks.positive_steps(stride, padding, dilation)
+    if weight.size(0) % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{list(weight.shape)}] instead")
     x = input if input.dim() == n + 2 else input.unsqueeze(0)  # [N, C, S..]
     if x.size(1) != weight.size(0):
         raise RuntimeError(

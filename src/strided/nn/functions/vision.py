@@ -45,6 +45,10 @@ def interpolate(
         sizes = tuple(math.floor(s * f) for s, f in zip(input.shape[2:], scales))
         if recompute_scale_factor:
             scales = (None,) * n
+    if min(sizes, default=1) <= 0 or 0 in input.shape[2:]:
+        letters = "DHW"[-n:]
+        before, after = (", ".join(f"{letter}: {size}" for letter, size in zip(letters, given)) for given in (input.shape[2:], sizes))
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({before}) {'and ' if n == 1 else ''}output ({after})")
     resample.room(input, sizes)
     if antialias:
         return smoothed(input, sizes, scales, bool(align_corners), mode)
@@ -366,6 +370,8 @@ def pixel_shuffle(input, upscale_factor):
     r = upscale_factor
     if input.dim() < 3:
         raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     if input.size(-3) % (r * r):
         raise RuntimeError(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
@@ -384,6 +390,8 @@ def pixel_shuffle(input, upscale_factor):
 def pixel_unshuffle(input, downscale_factor):
     """[.., C, H·r, W·r] → [.., C·r², H, W]."""
     r = downscale_factor
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, channels, height, width = input.shape
     if height % r or width % r:
         raise RuntimeError(
@@ -401,6 +409,8 @@ def pixel_unshuffle(input, downscale_factor):
 
 def channel_shuffle(input, groups):
     """Interleaves the channels of `groups` groups. input [N, C, ..]."""
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if input.size(1) % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {input.size(1)} channels and {groups} groups.")
     return input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2).contiguous(memory_format=suggested(input.spec.layout))
