@@ -7,14 +7,15 @@ The tensor core is loaded at once; rooms above it (nn, optim, utils, …) when t
 import importlib as _importlib
 
 from . import refused as _refused
+from .torch_version import TorchVersion as _TorchVersion
 
-__version__ = "2.13.0+strided.0.1.0"  # the PyTorch whose behaviour is matched, then this package's own version
+__version__ = _TorchVersion("2.13.0+strided.0.1.0")  # the PyTorch whose behaviour is matched, then this package's own version
 
 # Rooms above the operators, loaded when first named: `strided.nn`, `strided.optim`, …
 _ROOMS = frozenset((
     "nn optim utils data io amp compiler cuda mps backends random version lens torch_alias array_api linalg special fft signal distributed accelerator xpu testing storage cpu symbolic "
     "func library _utils distributions multiprocessing _inductor _dynamo _functorch jit hub fx onnx _C overrides profiler ao types constraints _higher_order_ops functional futures __config__ "
-    "_lowrank streams"
+    "_lowrank streams torch_version"
 ).split())
 
 

@@ -1,8 +1,10 @@
-"""`torch.distributions`: distributions to sample from and to measure with. Samples are PyTorch's for the same seed; log-probabilities are differentiable.
+"""`torch.distributions`: distributions to sample from and to measure with. Samples are PyTorch's for the same seed (but Wishart's); log-probabilities are differentiable.
 
 Arguments are tensors or numbers and broadcast; `validate_args=False` leaves the checks out. Gamma numbers (Gamma, Beta, Dirichlet, Chi2, StudentT) and counts are drawn
 one by one; how gamma numbers move with their concentration is ops/implicit.py's work. Of the rest, refused.py says what to use.
 """
+import sys
+
 from .. import constraints
 from ..refused import missing
 from . import base as distribution
@@ -76,5 +78,12 @@ __all__ = [
 
 for _kind in (CatTransform, CorrCholeskyTransform, CumulativeDistributionTransform, StackTransform):
     setattr(transforms, _kind.__name__, _kind)  # as PyTorch's module of that name has them
+
+# PyTorch's files of single distributions.
+globals().update(dict.fromkeys(
+    """bernoulli beta binomial categorical cauchy chi2 constraint_registry continuous_bernoulli dirichlet exp_family exponential fishersnedecor gamma generalized_pareto
+    geometric gumbel half_cauchy half_normal independent inverse_gamma kumaraswamy laplace lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal mixture_same_family
+    multinomial multivariate_normal negative_binomial normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution
+    uniform von_mises weibull wishart""".split(), sys.modules[__name__]))  # fmt: skip
 
 __getattr__ = missing("torch.distributions")
