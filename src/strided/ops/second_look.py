@@ -111,7 +111,7 @@ def no_int(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict, told: s
         if hasattr(value, "__index__") and not several:
             continue
         for at, item in enumerate(value if isinstance(value, (tuple, list)) else ()):
-            if not hasattr(item, "__index__"):
+            if not hasattr(item, "__index__") and not isinstance(item, (tuple, list)):  # lists of dimensions, as tensordot's, are checked by who takes them
                 return TypeError(f"{name}(): argument '{argument}' (position {place}) must be tuple of ints, but found element of type {type(item).__name__} at pos {at}")
         if not isinstance(value, (tuple, list)) or f"'{type(value).__name__}'" in told:
             return TypeError(f"{name}(): argument '{argument}' (position {place}) must be int, not {type(value).__name__}")

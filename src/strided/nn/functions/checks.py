@@ -148,6 +148,15 @@ def positive_steps(stride, padding, dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
 
 
+def blocks(kernel, dilation, stride, padding):
+    """What unfold and fold refuse of their windows. Each is (height, width)."""
+    for label, short, (height, width) in (("kernel size", "kernel", kernel), ("stride", "stride", stride), ("dilation", "dilation", dilation)):
+        if height <= 0 or width <= 0:
+            raise RuntimeError(f"{label} should be greater than zero, but got {short}_height: {height} {short}_width: {width}")
+    if min(padding) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
+
+
 def one_dtype(x, weight, bias, transposed=False):
     """Of a convolution's operands. PyTorch words it differently for a transposed one."""
     if bias is not None and bias.dtype is not x.dtype:

@@ -154,9 +154,10 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding blocks as columns: [N, C, H, W] → [N, C·Kh·Kw, Oh·Ow]."""
     if input.dim() not in (3, 4):
         raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor for input, but got: {list(input.shape)}")
-    kernel, dilation, stride = tuple_of(kernel_size, 2), tuple_of(dilation, 2), tuple_of(stride, 2)
+    kernel, dilation, stride, padding = (tuple_of(v, 2) for v in (kernel_size, dilation, stride, padding))
+    checks.blocks(kernel, dilation, stride, padding)
     x = input if input.dim() == 4 else input.unsqueeze(0)
-    x = pad(x, both_sides(tuple_of(padding, 2)))
+    x = pad(x, both_sides(padding))
     view = windows(x, kernel, stride, dilation)  # [N, C, Oh, Ow, Kh, Kw]
     columns = view.permute(0, 1, 4, 5, 2, 3).flatten(4, 5).flatten(1, 3).contiguous()  # [N, C·Kh·Kw, Oh·Ow]
     return columns if input.dim() == 4 else columns.squeeze(0)
@@ -167,6 +168,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     size, kernel, dilation, padding, stride = (
         tuple_of(v, 2) for v in (output_size, kernel_size, dilation, padding, stride)
     )
+    checks.blocks(kernel, dilation, stride, padding)
     columns = input if input.dim() == 3 else input.unsqueeze(0)
     if columns.size(1) % math.prod(kernel):
         raise RuntimeError(

@@ -7,7 +7,7 @@ from .entry import entry
 
 
 def check_probability(p):
-    if p < 0.0 or p > 1.0:
+    if not 0.0 <= p <= 1.0:  # NaN is neither
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
