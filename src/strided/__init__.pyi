@@ -50,6 +50,7 @@ from strided import streams as streams
 from strided import symbolic as symbolic
 from strided import testing as testing
 from strided import torch_alias as torch_alias
+from strided import torch_version as torch_version
 from strided import types as types
 from strided import utils as utils
 from strided import version as version
@@ -189,6 +190,7 @@ from strided.tensor import Tensor as Tensor
 from strided.tensor import Tensor as Tensor, _aminmax as _aminmax, _cummax as _cummax, _cummin as _cummin, _frexp as _frexp, _geqrf as _geqrf, _histogram as _histogram, _histogramdd as _histogramdd, _kthvalue as _kthvalue, _lu_unpack as _lu_unpack, _max as _max, _median as _median, _min as _min, _mode as _mode, _nanmedian as _nanmedian, _qr as _qr, _slogdet as _slogdet, _sort as _sort, _svd as _svd, _topk as _topk, _triangular_solve as _triangular_solve
 from strided.tensor import TypedStorage as TypedStorage
 from strided.tensor import UntypedStorage as UntypedStorage
+from strided.torch_version import TorchVersion as TorchVersion
 
 BFloat16Storage: Any
 BFloat16Tensor: Any
@@ -210,7 +212,7 @@ LongStorage: Any
 LongTensor: Any
 ShortStorage: Any
 ShortTensor: Any
-__version__: _str
+__version__: TorchVersion
 def _assert(condition: Any, message: Any) -> None:
     r"""AssertionError with the message unless the condition holds."""
 def _check(cond: _bool, message: Any = None) -> None:
