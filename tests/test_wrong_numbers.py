@@ -112,6 +112,11 @@ def test_a_probability_that_is_no_number():
         F.dropout(a, math.nan)
 
 
+@pytest.mark.parametrize("decimals", [309, -309, 2**40, -(2**63)])
+def test_more_decimals_than_a_float_has(decimals):
+    assert a.round(decimals=decimals).isnan().all()
+
+
 def test_gradient_over_steps_of_zero():
     x = torch.arange(4.0)
     for order in (1, 2):

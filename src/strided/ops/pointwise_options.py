@@ -102,7 +102,7 @@ def _with_decimals() -> None:
     def choose(input, decimals):
         if not input.is_floating_point():
             raise NotImplementedError(f"\"round_cpu\" not implemented for '{input.dtype.scalar_name}': decimals are for floating-point tensors, convert with x.float()")
-        return (_round_places if decimals > 0 else _round_tens), float(10 ** abs(decimals))
+        return (_round_places if decimals > 0 else _round_tens), float(10 ** abs(decimals)) if abs(decimals) <= 308 else math.inf  # beyond float64, as a power of floats
 
     def round(input, *, decimals=0, out=None):
         if decimals:
