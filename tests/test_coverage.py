@@ -45,7 +45,7 @@ def test_statuses():
     assert status("torch.zeros") == status("torch.newaxis") == status("torch.version.cuda") == status("torch.utils.data.distributed.DistributedSampler") == "here"
     assert status("torch.cuda.is_available") == "here" and status("torch.cuda.get_device_name") == "refused"
     assert status("torch.distributed.get_rank") == "here" and status("torch.distributed.init_device_mesh") == "refused"
-    assert status("torch.Tensor.to_sparse") == "refused"
+    assert status("torch.Tensor.to_sparse_csr") == "refused"
     assert status("torch.no_such_name") == status("torch.nn.functional.no_such_name") == "absent"
 
 
@@ -78,12 +78,12 @@ def test_devices_and_processes_that_are_not_there(module):
 
 def test_probing_refused_names():
     x = torch.ones(2)
-    assert not hasattr(torch, "sparse") and not hasattr(x, "to_sparse") and not hasattr(torch.Tensor, "values") and not hasattr(torch.optim, "SparseAdam")
+    assert not hasattr(torch, "sparse") and not hasattr(x, "to_sparse_csr") and not hasattr(torch.Tensor, "values") and not hasattr(torch.optim, "SparseAdam")
     assert getattr(torch, "export", None) is None and getattr(x, "coalesce", 3) == 3
     with pytest.raises(ImportError):
         from strided import package  # noqa: F401
-    with pytest.raises(Refused, match="'Tensor' object has no attribute 'to_sparse': tensors here are dense; "):
-        x.to_sparse()
+    with pytest.raises(Refused, match="'Tensor' object has no attribute 'to_sparse_csr': tensors here are dense; "):
+        x.to_sparse_csr()
     with pytest.raises(Refused, match="module 'torch.ops' has no attribute 'aten'"):
         torch.ops.aten.add(x, x)
     with pytest.raises(AttributeError, match="^module 'torch' has no attribute 'no_such_name'$") as caught:

@@ -64,7 +64,7 @@ class StorageLayout:
 
 StorageLayout.__name__ = StorageLayout.__qualname__ = "layout"
 strided = StorageLayout("strided")
-sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(StorageLayout, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))  # to compare with: no tensor has them
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(StorageLayout, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))  # to compare with: no memory lies so; what to_sparse() gives says sparse_coo
 
 
 def suggested(layout) -> MemoryFormat:

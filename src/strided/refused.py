@@ -23,7 +23,7 @@ _group(_DENSE, "use a dense tensor, or index_add and gather on the indices", "sp
 _group(_DENSE, "use mm, matmul or addmm", "sparse hsmm hspmm smm sspaddmm saddmm")
 _group(
     _DENSE, "keep values and indices in tensors of their own",
-    """values indices _values _indices coalesce is_coalesced to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_dim dense_dim
+    """values indices _values _indices coalesce is_coalesced to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_dim dense_dim
     sparse_mask sparse_resize_ sparse_resize_and_clear_ crow_indices col_indices ccol_indices row_indices smm sspaddmm""", "torch.Tensor.",
 )  # fmt: skip
 _group(_DENSE, "the tensor itself is dense: leave the call out", "to_mkldnn", "torch.Tensor.")

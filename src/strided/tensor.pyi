@@ -1106,6 +1106,10 @@ class Tensor:
         r"""The tensor itself, which is dense."""
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
         r"""The array API's name of `.to(device)`."""
+    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: _int | None = None) -> Tensor:
+        r"""A copy that also tells where its values are not 0, by `indices()` and `values()`; in memory it is as dense as the tensor."""
+    def to_sparse_coo(self, sparse_dim: _int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: _int | None = None) -> Tensor:
+        r"""A copy that also tells where its values are not 0, by `indices()` and `values()`; in memory it is as dense as the tensor."""
     def tolist(self) -> Any:
         r"""The elements as nested lists of Python numbers; a number for a 0-d tensor."""
     def topk(self, k, dim=-1, largest=True, sorted=True) -> _topk:

@@ -11,6 +11,7 @@ from . import (
     complexlike,
     composite,
     convolution,
+    coordinates,
     counting,
     create,
     differences,
