@@ -2,7 +2,7 @@
 import pytest
 
 torch = pytest.importorskip("torch")
-import strided  # noqa: E402
+import strided
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bool", "int64", "uint8"])
