@@ -151,3 +151,29 @@ def test_windows_of_windows_of_a_leaf_are_not_written():
     for window in (x[0], x.t(), x[:, 1:].t()[0], x.view(-1)[2:].view(3, 2), x.unbind(0)[0]):
         with pytest.raises(RuntimeError, match="in-?place"):
             window.mul_(2)
+
+
+@pytest.mark.parametrize("name", ["eq_", "ne_", "lt_", "le_", "gt_", "ge_"])
+def test_what_a_comparison_is_written_over_leads_nowhere(name):
+    x = leaf(1.0, 2.0, 3.0)
+    kept = x * 2
+    written = kept * 1
+    getattr(written, name)(2.0)
+    (written.sum() + kept.sum()).backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    x = leaf(1.0, 2.0, 3.0)
+    kept = x * 2
+    getattr(kept[1:], name)(torch.tensor(2.0, dtype=torch.float64))
+    kept.sum().backward()
+    assert x.grad.tolist() == [2.0, 0.0, 0.0]
+
+
+def test_pieces_of_tensor_split_may_be_written():
+    x = leaf(*map(float, range(7)))
+    y = x * 1
+    pieces = torch.tensor_split(y, 3)
+    assert [len(p) for p in pieces] == [3, 2, 2] and [len(p) for p in torch.tensor_split(y, 9)] == [1] * 7 + [0, 0]
+    pieces[1].mul_(5)
+    y.view(7, 1).hsplit(1)[0][0].zero_()
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 1.0, 5.0, 5.0, 1.0, 1.0]

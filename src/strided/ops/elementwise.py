@@ -28,6 +28,7 @@ from .pointwise_nodes import NO_NUMBERS, PASS, ZERO, Recipe, fit, node_class, su
 from .table import Entry
 
 SCALARS = frozenset((float, int, bool))
+_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 _SCALAR_SLOT = {float: ("param", "f64"), int: ("param", "i64"), bool: ("param", "i64"), complex: ("param", "f64")}
 
 
@@ -204,7 +205,7 @@ class Pointwise(ComplexTwins):
                 plan = self.inplace_plans.put(key, self.plan((x, *others), into=x))
             except PackedOperand as error:
                 return packed.call_unpacked(self.into, (x, *others), {}, error)
-        track = self.node_name is not None and tracking(x, *others)
+        track = tracking(x, *others) if self.node_name is not None else self._cuts(x)
         before = [x, *others]  # what the gradient needs of the operands is what they were before the write, with their history
         if track:
             wanted = sum(1 << i for i, o in enumerate((x, *others)) if isinstance(o, Tensor) and gradient_edge(o) is not None)
@@ -231,6 +232,14 @@ class Pointwise(ComplexTwins):
             numbers = tuple([None if isinstance(o, Tensor) else o for o in (x, *others)])
             record_inplace(self.node_class, (x, *others), x, saves, recipe=recipe, kinds=key, numbers=numbers)
         return x
+
+    def _cuts(self, x: Tensor) -> bool:
+        """Whether a write into x by a comparison, which has no gradient, has to be recorded all the same: what x was leads nowhere from there on."""
+        if self.name not in _COMPARISONS or not tracking(x):
+            return False
+        if self.node_class is None:
+            self.node_class = node_class("".join(part.capitalize() for part in self.name.split("_")))
+        return True
 
     # ---- gradients ----------------------------------------------------------------------------------------------------
 

@@ -404,7 +404,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         if where <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
         low, more = divmod(extent, where)
-        return split_with_sizes(input, [low + 1] * more + [low] * (where - more), dim)
+        where = [low * k + min(k, more) for k in range(1, where)]  # the first `more` are longer by one
     return tuple(TABLE["slice"].call(input, dim, s, e) for s, e in zip([0, *where], [*where, extent]))
 
 
