@@ -123,6 +123,22 @@ def test_gradient_over_steps_of_zero():
         assert torch.gradient(x, spacing=0.0, edge_order=order)[0].tolist() == [math.inf] * 4
 
 
+@pytest.mark.parametrize(
+    "told, call",
+    [
+        ("clamp(): argument 'max' (position 3) must be Number, not str", lambda: a.clamp(1, "x")),
+        ("masked_fill(): argument 'value' (position 3) must be Number, not str", lambda: a.masked_fill(a > 0, "x")),
+        ("lerp(): argument 'weight' (position 3) must be Number, not str", lambda: torch.lerp(a, a, "x")),
+        ("arange(): argument 'end' (position 2) must be Number, not str", lambda: torch.arange(0, "x")),
+        ("linspace(): argument 'start' (position 1) must be Number, not str", lambda: torch.linspace("a", 1, 3)),
+    ],
+)
+def test_an_argument_that_is_no_number_is_named(told, call):
+    with pytest.raises(TypeError) as error:
+        call()
+    assert str(error.value).startswith(told)
+
+
 @pytest.mark.parametrize("value", ["x", None, [1], {}])
 def test_operands_that_nobody_knows(value):
     kind = type(value).__name__

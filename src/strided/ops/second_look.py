@@ -35,6 +35,8 @@ def second_look(entry: Any, fn: Callable[..., Any], args: tuple, kwargs: dict, e
         says = says or isinstance(error, TypeError) and ("argument '" in told or "invalid combination" in told)
         if not says and (wrong := wrong_argument(entry.name, fn, args, kwargs)) is not None:
             raise wrong from None
+        if isinstance(error, TypeError) and told.startswith(_NO_NUMBER) and (wrong := no_number(entry.name, fn, args, kwargs, told)) is not None:
+            raise wrong from None
         if isinstance(error, NotImplementedError):
             return dispatch.call_unpacked(fn, args, kwargs, error)
         if isinstance(error, AttributeError):
@@ -134,6 +136,18 @@ def wrong_argument(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict)
         kind, fits = _KINDS.get(argument, (None, None))
         if fits is not None and not (argument == "input" and name in _NUMBERS_TOO) and not fits(value):
             return TypeError(f"{name}(): argument '{argument}' (position {place}) must be {kind}, not {type(value).__name__}")
+    return None
+
+
+_NO_NUMBER = ("expected a tensor or a number, but got ", "a number is needed here, not ")  # what helpers say, who know no names
+
+
+def no_number(name: str, fn: Callable[..., Any], args: tuple, kwargs: dict, told: str) -> TypeError | None:
+    """The TypeError that names the argument which a helper took for a number, by the type that it `told`; None where no argument is of that type."""
+    kind = told.rpartition(" ")[2]
+    for place, (argument, value) in enumerate(_named(fn, args, kwargs), 1):
+        if type(value).__name__ == kind and not isinstance(value, Tensor):
+            return TypeError(f"{name}(): argument '{argument}' (position {place}) must be Number, not {kind}")
     return None
 
 
