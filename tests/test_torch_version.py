@@ -39,4 +39,6 @@ def test_names_of_files_that_annotations_use():
 
     assert _size_2_t == int | tuple[int, int] and _size_any_t == int | tuple[int, ...]
     assert torch.distributions.multivariate_normal.MultivariateNormal is torch.distributions.MultivariateNormal
+    assert torch.autograd.grad_mode.no_grad is torch.no_grad and torch.autograd.anomaly_mode.detect_anomaly is torch.autograd.detect_anomaly
+    assert torch.amp.autocast_mode.autocast is torch.amp.grad_scaler.autocast is torch.autocast
     assert torch.distributions.normal.Normal is torch.distributions.Normal and torch.distributions.studentT.StudentT is torch.distributions.StudentT

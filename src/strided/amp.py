@@ -5,6 +5,7 @@ here is only the switch, and the scaling of losses.
 """
 import collections
 import functools
+import sys
 import types
 import warnings
 
@@ -432,3 +433,5 @@ for _name, _value in (("GradScaler", _CudaGradScaler), ("autocast", _CudaAutocas
     if isinstance(_value, type):
         _value.__name__ = _value.__qualname__ = _name
     setattr(cuda_amp, _name, _value)
+
+autocast_mode = grad_scaler = sys.modules[__name__]  # PyTorch's files of these names

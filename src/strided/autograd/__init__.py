@@ -3,7 +3,9 @@
 The public face of `torch.autograd`, and what operators need to record themselves. No operator lives here.
 """
 
+from strided.autograd import anomaly as anomaly_mode  # PyTorch's name of the file, as grad_mode is
 from strided.autograd import checkpoint, engine, functional, graph, profiler
+from strided.autograd import modes as grad_mode
 from strided.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from strided.autograd.engine import grad
 from strided.autograd.function import Function, once_differentiable
