@@ -248,19 +248,24 @@ def _standard_gamma(input, generator=None) -> Tensor:
     r"""Gamma numbers of concentrations `input` and rate 1. The gradient is that of a number at a fixed probability (implicit reparameterisation)."""
 def _standard_gamma_grad(input, output) -> Tensor:
     r"""How gamma numbers `output` of concentrations `input` move with these; both floats of one shape."""
-def abs(input, *, out=None) -> Tensor: ...
+def abs(input, *, out=None) -> Tensor:
+    r"""`abs` of each element of a tensor of any shape."""
 def abs_(input) -> Tensor:
     r"""In-place form of `abs`."""
-def absolute(input, *, out=None) -> Tensor: ...
+def absolute(input, *, out=None) -> Tensor:
+    r"""`abs` of each element of a tensor of any shape."""
 def absolute_(input) -> Tensor:
     r"""In-place form of `abs`."""
-def acos(input, *, out=None) -> Tensor: ...
+def acos(input, *, out=None) -> Tensor:
+    r"""`acos` of each element of a tensor of any shape, as floats where it holds integers."""
 def acos_(input) -> Tensor:
     r"""In-place form of `acos`."""
-def acosh(input, *, out=None) -> Tensor: ...
+def acosh(input, *, out=None) -> Tensor:
+    r"""`acosh` of each element of a tensor of any shape, as floats where it holds integers."""
 def acosh_(input) -> Tensor:
     r"""In-place form of `acosh`."""
-def add(input, other, *, alpha=1, out=None) -> Tensor: ...
+def add(input, other, *, alpha=1, out=None) -> Tensor:
+    r"""`add` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
     r"""beta * input + alpha * sum over the batch of batch1 @ batch2: [m, n], [b, m, k], [b, k, n] -> [m, n]."""
 def addbmm_(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
@@ -301,28 +306,36 @@ def amin(input, dim=..., keepdim=False, *, out=None) -> Tensor:
     r"""The smallest element along `dim` (an int or several; empty: all). Equal ones share the gradient."""
 def aminmax(input, *, dim=None, keepdim=False, out=None) -> _aminmax:
     r"""(smallest, largest) of all elements, or along `dim`, as a named tuple (min, max)."""
-def angle(input, *, out=None) -> Tensor: ...
+def angle(input, *, out=None) -> Tensor:
+    r"""`angle` of each element of a tensor of any shape, as floats where it holds integers."""
 def any(input, dim=None, keepdim=False, *, out=None) -> Tensor:
     r"""Whether any element is non-zero (NaN counts), in all or along `dim`."""
 def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""start, start + step, … below `end`: `arange(end)`, `arange(start, end)`, `arange(start, end, step)`. int64 when all are integers, else the default float."""
-def arccos(input, *, out=None) -> Tensor: ...
+def arccos(input, *, out=None) -> Tensor:
+    r"""`acos` of each element of a tensor of any shape, as floats where it holds integers."""
 def arccos_(input) -> Tensor:
     r"""In-place form of `acos`."""
-def arccosh(input, *, out=None) -> Tensor: ...
+def arccosh(input, *, out=None) -> Tensor:
+    r"""`acosh` of each element of a tensor of any shape, as floats where it holds integers."""
 def arccosh_(input) -> Tensor:
     r"""In-place form of `acosh`."""
-def arcsin(input, *, out=None) -> Tensor: ...
+def arcsin(input, *, out=None) -> Tensor:
+    r"""`asin` of each element of a tensor of any shape, as floats where it holds integers."""
 def arcsin_(input) -> Tensor:
     r"""In-place form of `asin`."""
-def arcsinh(input, *, out=None) -> Tensor: ...
+def arcsinh(input, *, out=None) -> Tensor:
+    r"""`asinh` of each element of a tensor of any shape, as floats where it holds integers."""
 def arcsinh_(input) -> Tensor:
     r"""In-place form of `asinh`."""
-def arctan(input, *, out=None) -> Tensor: ...
-def arctan2(input, other, *, out=None) -> Tensor: ...
+def arctan(input, *, out=None) -> Tensor:
+    r"""`atan` of each element of a tensor of any shape, as floats where it holds integers."""
+def arctan2(input, other, *, out=None) -> Tensor:
+    r"""`atan2` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
 def arctan_(input) -> Tensor:
     r"""In-place form of `atan`."""
-def arctanh(input, *, out=None) -> Tensor: ...
+def arctanh(input, *, out=None) -> Tensor:
+    r"""`atanh` of each element of a tensor of any shape, as floats where it holds integers."""
 def arctanh_(input) -> Tensor:
     r"""In-place form of `atanh`."""
 def are_deterministic_algorithms_enabled() -> _bool: ...
@@ -342,17 +355,22 @@ def as_strided_copy(input, size, stride, storage_offset=None, *, out=None) -> Te
     r"""`as_strided`, with the result in memory of its own."""
 def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None) -> Tensor:
     r"""input with the window of `as_strided` replaced by `src`."""
-def asin(input, *, out=None) -> Tensor: ...
+def asin(input, *, out=None) -> Tensor:
+    r"""`asin` of each element of a tensor of any shape, as floats where it holds integers."""
 def asin_(input) -> Tensor:
     r"""In-place form of `asin`."""
-def asinh(input, *, out=None) -> Tensor: ...
+def asinh(input, *, out=None) -> Tensor:
+    r"""`asinh` of each element of a tensor of any shape, as floats where it holds integers."""
 def asinh_(input) -> Tensor:
     r"""In-place form of `asinh`."""
-def atan(input, *, out=None) -> Tensor: ...
-def atan2(input, other, *, out=None) -> Tensor: ...
+def atan(input, *, out=None) -> Tensor:
+    r"""`atan` of each element of a tensor of any shape, as floats where it holds integers."""
+def atan2(input, other, *, out=None) -> Tensor:
+    r"""`atan2` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
 def atan_(input) -> Tensor:
     r"""In-place form of `atan`."""
-def atanh(input, *, out=None) -> Tensor: ...
+def atanh(input, *, out=None) -> Tensor:
+    r"""`atanh` of each element of a tensor of any shape, as floats where it holds integers."""
 def atanh_(input) -> Tensor:
     r"""In-place form of `atanh`."""
 def atleast_1d(*tensors) -> Tensor:
@@ -377,14 +395,20 @@ def bincount(input, weights=None, minlength=0) -> Tensor:
 def binomial(count, prob, generator=None) -> Tensor:
     r"""Successes among `count` trials of probability `prob` (floats of one dtype, broadcast). Raises ValueError for integers, RuntimeError where the dtypes differ."""
 bit: DType
-def bitwise_and(input, other, *, out=None) -> Tensor: ...
-def bitwise_left_shift(input, other, *, out=None) -> Tensor: ...
-def bitwise_not(input, *, out=None) -> Tensor: ...
+def bitwise_and(input, other, *, out=None) -> Tensor:
+    r"""`bitwise_and` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def bitwise_left_shift(input, other, *, out=None) -> Tensor:
+    r"""`bitwise_left_shift` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def bitwise_not(input, *, out=None) -> Tensor:
+    r"""`bitwise_not` of each element of a tensor of any shape."""
 def bitwise_not_(input) -> Tensor:
     r"""In-place form of `bitwise_not`."""
-def bitwise_or(input, other, *, out=None) -> Tensor: ...
-def bitwise_right_shift(input, other, *, out=None) -> Tensor: ...
-def bitwise_xor(input, other, *, out=None) -> Tensor: ...
+def bitwise_or(input, other, *, out=None) -> Tensor:
+    r"""`bitwise_or` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def bitwise_right_shift(input, other, *, out=None) -> Tensor:
+    r"""`bitwise_right_shift` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def bitwise_xor(input, other, *, out=None) -> Tensor:
+    r"""`bitwise_xor` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
     r"""0.42 - 0.5 cos(2πi / N) + 0.08 cos(4πi / N). [window_length]; symmetric unless `periodic` (as if one point longer, the last left out)."""
 def bmm(input, mat2, *, out=None) -> Tensor:
@@ -401,7 +425,8 @@ def cat(tensors, dim=0, *, axis=None, out=None) -> Tensor:
 def cdist(x1, x2, p=..., compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor:
     r"""Distances between rows: [*, P, M] and [*, R, M] -> [*, P, R], in the p-norm."""
 cdouble: DType
-def ceil(input, *, out=None) -> Tensor: ...
+def ceil(input, *, out=None) -> Tensor:
+    r"""`ceil` of each element of a tensor of any shape."""
 def ceil_(input) -> Tensor:
     r"""In-place form of `ceil`."""
 def celu(input, *args, inplace=False, **kwargs) -> Tensor:
@@ -460,13 +485,16 @@ def constant_pad_nd(input, pad, value=0) -> Tensor:
 contiguous_format: MemoryFormat
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) -> Tensor:
     r"""Cross-correlation of [N, C, S..] with [F, C/groups, K..] (+ bias [F]) → [N, F, O..], or its transpose: [N, C, S..] with [C, F/groups, K..]."""
-def copysign(input, other, *, out=None) -> Tensor: ...
+def copysign(input, other, *, out=None) -> Tensor:
+    r"""`copysign` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
 def corrcoef(input) -> Tensor:
     r"""Pearson's correlation coefficients of variables (rows) over observations (columns), their parts within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
-def cos(input, *, out=None) -> Tensor: ...
+def cos(input, *, out=None) -> Tensor:
+    r"""`cos` of each element of a tensor of any shape, as floats where it holds integers."""
 def cos_(input) -> Tensor:
     r"""In-place form of `cos`."""
-def cosh(input, *, out=None) -> Tensor: ...
+def cosh(input, *, out=None) -> Tensor:
+    r"""`cosh` of each element of a tensor of any shape, as floats where it holds integers."""
 def cosh_(input) -> Tensor:
     r"""In-place form of `cosh`."""
 def cosine_embedding_loss(input1, input2, target, margin=..., size_average=None, reduce=None, reduction='mean') -> Any:
@@ -492,7 +520,8 @@ def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1) -> Tensor:
     r"""The running integral of y along `dim` by the trapezoidal rule. [.., n, ..] -> [.., n - 1, ..]"""
 default_generator: Generator
-def deg2rad(input, *, out=None) -> Tensor: ...
+def deg2rad(input, *, out=None) -> Tensor:
+    r"""`deg2rad` of each element of a tensor of any shape, as floats where it holds integers."""
 def deg2rad_(input) -> Tensor:
     r"""In-place form of `deg2rad`."""
 def dequantize(input, dtype=None) -> Tensor:
@@ -520,7 +549,8 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None) -> Tenso
     r"""input with a diagonal (as in `diagonal`) replaced by `src`."""
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None) -> Tensor:
     r"""Differences of neighbours along `dim`, n times; prepend and append are joined to the input first."""
-def digamma(input, *, out=None) -> Tensor: ...
+def digamma(input, *, out=None) -> Tensor:
+    r"""`digamma` of each element of a tensor of any shape, as floats where it holds integers."""
 def digamma_(input) -> Tensor:
     r"""In-place form of `digamma`."""
 def dist(input, other, p=2) -> Tensor:
@@ -556,30 +586,38 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     r"""An uninitialised tensor without gaps; physical_layout lists its dimensions in the order in which they lie in memory, the outermost first."""
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""A tensor with undefined elements and given strides (in elements)."""
-def eq(input, other, *, out=None) -> Tensor: ...
+def eq(input, other, *, out=None) -> Tensor:
+    r"""`eq` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
 def equal(input, other) -> _bool:
     r"""Whether two tensors have the same shape and elements."""
-def erf(input, *, out=None) -> Tensor: ...
+def erf(input, *, out=None) -> Tensor:
+    r"""`erf` of each element of a tensor of any shape, as floats where it holds integers."""
 def erf_(input) -> Tensor:
     r"""In-place form of `erf`."""
-def erfc(input, *, out=None) -> Tensor: ...
+def erfc(input, *, out=None) -> Tensor:
+    r"""`erfc` of each element of a tensor of any shape, as floats where it holds integers."""
 def erfc_(input) -> Tensor:
     r"""In-place form of `erfc`."""
-def erfinv(input, *, out=None) -> Tensor: ...
+def erfinv(input, *, out=None) -> Tensor:
+    r"""`erfinv` of each element of a tensor of any shape, as floats where it holds integers."""
 def erfinv_(input) -> Tensor:
     r"""In-place form of `erfinv`."""
-def exp(input, *, out=None) -> Tensor: ...
-def exp2(input, *, out=None) -> Tensor: ...
+def exp(input, *, out=None) -> Tensor:
+    r"""`exp` of each element of a tensor of any shape, as floats where it holds integers."""
+def exp2(input, *, out=None) -> Tensor:
+    r"""`exp2` of each element of a tensor of any shape, as floats where it holds integers."""
 def exp2_(input) -> Tensor:
     r"""In-place form of `exp2`."""
 def exp_(input) -> Tensor:
     r"""In-place form of `exp`."""
 def expand_copy(input, *shape, size=None, implicit=False, out=None) -> Tensor:
     r"""`expand`, with the result in memory of its own."""
-def expit(input, *, out=None) -> Tensor: ...
+def expit(input, *, out=None) -> Tensor:
+    r"""`sigmoid` of each element of a tensor of any shape, as floats where it holds integers."""
 def expit_(input) -> Tensor:
     r"""In-place form of `sigmoid`."""
-def expm1(input, *, out=None) -> Tensor: ...
+def expm1(input, *, out=None) -> Tensor:
+    r"""`expm1` of each element of a tensor of any shape, as floats where it holds integers."""
 def expm1_(input) -> Tensor:
     r"""In-place form of `expm1`."""
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
@@ -590,7 +628,8 @@ def fill(input, value) -> Tensor:
     r"""A copy of the input's shape with every element set to `value`."""
 def fill_(input, value) -> Tensor:
     r"""Every element set to `value`: a number or a 0-d tensor."""
-def fix(input, *, out=None) -> Tensor: ...
+def fix(input, *, out=None) -> Tensor:
+    r"""`trunc` of each element of a tensor of any shape."""
 def fix_(input) -> Tensor:
     r"""In-place form of `trunc`."""
 def flatten(input, start_dim=0, end_dim=-1) -> Tensor:
@@ -616,14 +655,20 @@ float8_e5m2fnuz: DType
 float8_e8m0fnu: DType
 def float_power(input, exponent, *, out=None) -> Tensor:
     r"""input ** exponent, computed in float64 (complex128 where one of them is complex); either may be a number."""
-def floor(input, *, out=None) -> Tensor: ...
+def floor(input, *, out=None) -> Tensor:
+    r"""`floor` of each element of a tensor of any shape."""
 def floor_(input) -> Tensor:
     r"""In-place form of `floor`."""
-def floor_divide(input, other, *, out=None) -> Tensor: ...
-def fmax(input, other, *, out=None) -> Tensor: ...
-def fmin(input, other, *, out=None) -> Tensor: ...
-def fmod(input, other, *, out=None) -> Tensor: ...
-def frac(input, *, out=None) -> Tensor: ...
+def floor_divide(input, other, *, out=None) -> Tensor:
+    r"""`floor_divide` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def fmax(input, other, *, out=None) -> Tensor:
+    r"""`fmax` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def fmin(input, other, *, out=None) -> Tensor:
+    r"""`fmin` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def fmod(input, other, *, out=None) -> Tensor:
+    r"""`fmod` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def frac(input, *, out=None) -> Tensor:
+    r"""`frac` of each element of a tensor of any shape."""
 def frac_(input) -> Tensor:
     r"""In-place form of `frac`."""
 def frexp(input, *, out=None) -> _frexp:
@@ -642,7 +687,8 @@ def gcd(input, other, *, out=None) -> Tensor:
     r"""The greatest common divisor of two integers, not negative."""
 def gcd_(input, other) -> Tensor:
     r"""In-place form of `gcd`."""
-def ge(input, other, *, out=None) -> Tensor: ...
+def ge(input, other, *, out=None) -> Tensor:
+    r"""`ge` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
 def geqrf(input, *, out=None) -> _geqrf:
     r"""(a, tau): R in a's upper triangle and, below it, the vectors of the reflections 1 - tau v vᴴ whose product is Q: [*, m, n], [*, k], k = min(m, n)."""
 def ger(input, vec2, *, out=None) -> Tensor:
@@ -657,13 +703,16 @@ def get_float32_matmul_precision() -> _str:
 def get_num_interop_threads() -> _int: ...
 def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
     r"""The derivative of sampled values along each of `dim` (all by default), as a tuple of tensors of input's shape."""
-def greater(input, other, *, out=None) -> Tensor: ...
-def greater_equal(input, other, *, out=None) -> Tensor: ...
+def greater(input, other, *, out=None) -> Tensor:
+    r"""`gt` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
+def greater_equal(input, other, *, out=None) -> Tensor:
+    r"""`ge` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
 def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) -> Any:
     r"""`grid_sampler` for 2-d images: [N, C, H, W]."""
 def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners) -> Any:
     r"""`grid_sampler` for 3-d images: [N, C, D, H, W]."""
-def gt(input, other, *, out=None) -> Tensor: ...
+def gt(input, other, *, out=None) -> Tensor:
+    r"""`gt` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
 half: DType
 def hamming_window(window_length, periodic=True, alpha=..., beta=..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
     r"""alpha - beta cos(2πi / N). [window_length]; symmetric unless `periodic` (as if one point longer, the last left out)."""
@@ -673,7 +722,8 @@ def hardshrink(input, *args, inplace=False, **kwargs) -> Tensor:
     r"""The activation hardshrink, elementwise; options lambd=0.5."""
 def hash_tensor(input, dim=..., *, keepdim=False, mode=0, out=None) -> Tensor:
     r"""The exclusive or of the elements' 64-bit patterns along `dim` (all by default), as uint64: integers extended, floats as float64."""
-def heaviside(input, values, *, out=None, **kwargs) -> Tensor: ...
+def heaviside(input, values, *, out=None, **kwargs) -> Tensor:
+    r"""`heaviside` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def hinge_embedding_loss(input, target, margin=..., size_average=None, reduce=None, reduction='mean') -> Any:
     r"""x where t is 1, max(0, margin − x) where it is −1."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
@@ -686,7 +736,8 @@ def hsplit(input, indices_or_sections) -> tuple[Tensor, ...]:
     r"""tensor_split along dimension 1 (0 for 1-d); a number of sections must divide it."""
 def hstack(tensors, *, out=None) -> Tensor:
     r"""cat along dimension 1, along dimension 0 for 1-d tensors."""
-def hypot(input, other, *, out=None) -> Tensor: ...
+def hypot(input, other, *, out=None) -> Tensor:
+    r"""`hypot` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def i0(input, *, out=None) -> Tensor:
     r"""The modified Bessel function of the first kind, order 0."""
 def i0_(input) -> Tensor:
@@ -758,13 +809,18 @@ def is_vulkan_available() -> _bool: ...
 def is_warn_always_enabled() -> _bool: ...
 def isclose(input, other, rtol=..., atol=..., equal_nan=False) -> Tensor:
     r"""Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, and NaNs with `equal_nan`."""
-def isfinite(input, *, out=None) -> Tensor: ...
+def isfinite(input, *, out=None) -> Tensor:
+    r"""`isfinite` of each element of a tensor of any shape, as bool."""
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None) -> Tensor:
     r"""Whether each element is among test_elements (invert: is not); either may be a number."""
-def isinf(input, *, out=None) -> Tensor: ...
-def isnan(input, *, out=None) -> Tensor: ...
-def isneginf(input, *, out=None) -> Tensor: ...
-def isposinf(input, *, out=None) -> Tensor: ...
+def isinf(input, *, out=None) -> Tensor:
+    r"""`isinf` of each element of a tensor of any shape, as bool."""
+def isnan(input, *, out=None) -> Tensor:
+    r"""`isnan` of each element of a tensor of any shape, as bool."""
+def isneginf(input, *, out=None) -> Tensor:
+    r"""`isneginf` of each element of a tensor of any shape, as bool."""
+def isposinf(input, *, out=None) -> Tensor:
+    r"""`isposinf` of each element of a tensor of any shape, as bool."""
 def isreal(input) -> Tensor:
     r"""Whether each element has no imaginary part: true everywhere, for a real tensor."""
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False) -> Tensor:
@@ -788,45 +844,59 @@ def ldexp(input, other, *, out=None) -> Tensor:
     r"""input * 2**other."""
 def ldexp_(input, other) -> Tensor:
     r"""In-place form of `ldexp`."""
-def le(input, other, *, out=None) -> Tensor: ...
+def le(input, other, *, out=None) -> Tensor:
+    r"""`le` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
 legacy_contiguous_format: MemoryFormat
 def lerp(input, end, weight, *, out=None) -> Tensor:
     r"""input + weight * (end - input); weight a number or a tensor. RuntimeError where the tensors' dtypes differ."""
 def lerp_(input, end, weight) -> Tensor:
     r"""In-place form of `lerp`."""
-def less(input, other, *, out=None) -> Tensor: ...
-def less_equal(input, other, *, out=None) -> Tensor: ...
-def lgamma(input, *, out=None) -> Tensor: ...
+def less(input, other, *, out=None) -> Tensor:
+    r"""`lt` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
+def less_equal(input, other, *, out=None) -> Tensor:
+    r"""`le` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
+def lgamma(input, *, out=None) -> Tensor:
+    r"""`lgamma` of each element of a tensor of any shape, as floats where it holds integers."""
 def lgamma_(input) -> Tensor:
     r"""In-place form of `lgamma`."""
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     r"""`steps` numbers from `start` to `end`, both included, evenly spaced."""
-def log(input, *, out=None) -> Tensor: ...
-def log10(input, *, out=None) -> Tensor: ...
+def log(input, *, out=None) -> Tensor:
+    r"""`log` of each element of a tensor of any shape, as floats where it holds integers."""
+def log10(input, *, out=None) -> Tensor:
+    r"""`log10` of each element of a tensor of any shape, as floats where it holds integers."""
 def log10_(input) -> Tensor:
     r"""In-place form of `log10`."""
-def log1p(input, *, out=None) -> Tensor: ...
+def log1p(input, *, out=None) -> Tensor:
+    r"""`log1p` of each element of a tensor of any shape, as floats where it holds integers."""
 def log1p_(input) -> Tensor:
     r"""In-place form of `log1p`."""
-def log2(input, *, out=None) -> Tensor: ...
+def log2(input, *, out=None) -> Tensor:
+    r"""`log2` of each element of a tensor of any shape, as floats where it holds integers."""
 def log2_(input) -> Tensor:
     r"""In-place form of `log2`."""
 def log_(input) -> Tensor:
     r"""In-place form of `log`."""
 def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     r"""x - log(sum(exp(x))) along `dim`, without overflow."""
-def logaddexp(input, other, *, out=None) -> Tensor: ...
-def logaddexp2(input, other, *, out=None) -> Tensor: ...
+def logaddexp(input, other, *, out=None) -> Tensor:
+    r"""`logaddexp` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
+def logaddexp2(input, other, *, out=None) -> Tensor:
+    r"""`logaddexp2` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
 def logcumsumexp(input, dim, *, out=None) -> Tensor:
     r"""log of the running sum of exp(x) along `dim`, without overflow."""
 def logdet(input) -> Tensor:
     r"""Logarithms of the determinants: [*, n, n] -> [*]. -inf for a singular matrix, NaN where a real determinant is negative."""
-def logical_and(input, other, *, out=None) -> Tensor: ...
-def logical_not(input, *, out=None) -> Tensor: ...
+def logical_and(input, other, *, out=None) -> Tensor:
+    r"""`logical_and` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
+def logical_not(input, *, out=None) -> Tensor:
+    r"""`logical_not` of each element of a tensor of any shape, as bool."""
 def logical_not_(input) -> Tensor:
     r"""In-place form of `logical_not`."""
-def logical_or(input, other, *, out=None) -> Tensor: ...
-def logical_xor(input, other, *, out=None) -> Tensor: ...
+def logical_or(input, other, *, out=None) -> Tensor:
+    r"""`logical_or` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
+def logical_xor(input, other, *, out=None) -> Tensor:
+    r"""`logical_xor` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
 def logit(input, eps=None, *, out=None) -> Tensor:
     r"""log(x / (1 - x)); with eps, x is first limited to [eps, 1 - eps]. An eps below 0 limits nothing, as in PyTorch."""
 def logit_(input, eps=None) -> Tensor:
@@ -836,7 +906,8 @@ def logspace(start, end, steps, base=..., *, out=None, dtype=None, layout=None, 
 def logsumexp(input, dim, keepdim=False, *, out=None) -> Tensor:
     r"""log(sum(exp(x))) along `dim` (an int or several), without overflow."""
 long: DType
-def lt(input, other, *, out=None) -> Tensor: ...
+def lt(input, other, *, out=None) -> Tensor:
+    r"""`lt` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
 def lu(A, pivot=True, get_infos=False, *, out=None) -> tuple[Tensor, ...]:
     r"""(LU, pivots) of `linalg.lu_factor`, or with `get_infos` (LU, pivots, info). Singular matrices are no error."""
 def lu_solve(input, LU_data, LU_pivots, *, out=None) -> Tensor:
@@ -868,7 +939,8 @@ def max(input) -> Tensor:
 @overload
 def max(input, other: Tensor) -> Tensor:
     r"""The maximum: of all elements; along `dim` as a named tuple (values, indices); or, given a second tensor, elementwise. NaN wins."""
-def maximum(input, other, *, out=None) -> Tensor: ...
+def maximum(input, other, *, out=None) -> Tensor:
+    r"""`maximum` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor:
     r"""Arithmetic mean of all elements, or along `dim`. Raises RuntimeError for integers without a floating `dtype`."""
 @overload
@@ -889,7 +961,8 @@ def min(input) -> Tensor:
 @overload
 def min(input, other: Tensor) -> Tensor:
     r"""The minimum: of all elements; along `dim` as a named tuple (values, indices); or, given a second tensor, elementwise. NaN wins."""
-def minimum(input, other, *, out=None) -> Tensor: ...
+def minimum(input, other, *, out=None) -> Tensor:
+    r"""`minimum` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def mm(input, mat2, *, out=None) -> Tensor:
     r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
 def mode(input, dim=-1, keepdim=False, *, out=None) -> _mode:
@@ -900,10 +973,12 @@ def movedim(input, source, destination) -> Tensor:
     r"""Dimensions `source` moved to the positions `destination`; the others keep their order."""
 def msort(input, *, out=None) -> Tensor:
     r"""The values of `sort` along dimension 0."""
-def mul(input, other, *, out=None) -> Tensor: ...
+def mul(input, other, *, out=None) -> Tensor:
+    r"""`mul` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None) -> Tensor:
     r"""Indices drawn with the probabilities that the rows of input [columns] or [rows, columns] give (not necessarily summing to 1): int64 [..., num_samples]."""
-def multiply(input, other, *, out=None) -> Tensor: ...
+def multiply(input, other, *, out=None) -> Tensor:
+    r"""`mul` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def mv(input, vec, *, out=None) -> Tensor:
     r"""Matrix times vector: [m, k] @ [k] -> [m]."""
 def mvlgamma(input, p, *, out=None) -> Tensor:
@@ -939,11 +1014,14 @@ def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
     r"""`narrow`, with the result in memory of its own."""
 def native_layer_norm(input, normalized_shape, weight, bias, eps) -> tuple[Tensor, ...]:
     r"""(layer_norm, mean, 1 / sqrt(var + eps)), the last two of size 1 along the normalised dimensions."""
-def ne(input, other, *, out=None) -> Tensor: ...
-def neg(input, *, out=None) -> Tensor: ...
+def ne(input, other, *, out=None) -> Tensor:
+    r"""`ne` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
+def neg(input, *, out=None) -> Tensor:
+    r"""`neg` of each element of a tensor of any shape."""
 def neg_(input) -> Tensor:
     r"""In-place form of `neg`."""
-def negative(input, *, out=None) -> Tensor: ...
+def negative(input, *, out=None) -> Tensor:
+    r"""`neg` of each element of a tensor of any shape."""
 def negative_(input) -> Tensor:
     r"""In-place form of `neg`."""
 newaxis: None
@@ -961,7 +1039,8 @@ def norm_except_dim(v, pow=2, dim=0) -> Tensor:
     r"""The norms of the slices along `dim`, each other dimension of size 1; dim = -1: the norm of all elements."""
 def normal(mean=..., std=..., size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, out=None) -> Tensor:
     r"""Normal numbers: mean and std are numbers or tensors; for two numbers give the size."""
-def not_equal(input, other, *, out=None) -> Tensor: ...
+def not_equal(input, other, *, out=None) -> Tensor:
+    r"""`ne` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
 def nuclear_norm(input, dim=..., keepdim=False) -> Tensor:
     r"""`linalg.matrix_norm` with ord "nuc"."""
 def numel(input: Tensor) -> _int:
@@ -994,7 +1073,8 @@ def polygamma(n, input, *, out=None) -> Tensor:
     r"""The n-th derivative of digamma, n >= 0."""
 def positive(input) -> Tensor:
     r"""The input itself, as +x is. Raises RuntimeError for bool."""
-def pow(input, exponent, *, out=None) -> Tensor: ...
+def pow(input, exponent, *, out=None) -> Tensor:
+    r"""`pow` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def prelu(input, weight) -> Tensor:
     r"""x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""
 preserve_format: MemoryFormat
@@ -1010,7 +1090,8 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', out=N
     r"""The q-quantiles (q in [0, 1], a number or 1-d) of all elements or along `dim`. [q, ..] for 1-d q."""
 def quantize(input, format, *, scale_rule=None, group=128, scale='float16', zero_point=False, tensor_scale=None, pad=False) -> Tensor:
     r"""`input` [*, n] in blocks of low-precision elements along its last dimension, rounded to nearest even. No gradient flows through it."""
-def rad2deg(input, *, out=None) -> Tensor: ...
+def rad2deg(input, *, out=None) -> Tensor:
+    r"""`rad2deg` of each element of a tensor of any shape, as floats where it holds integers."""
 def rad2deg_(input) -> Tensor:
     r"""In-place form of `rad2deg`."""
 def rand(*size, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, out=None, **named) -> Tensor:
@@ -1033,13 +1114,16 @@ def ravel(input) -> Tensor:
     r"""All elements in one dimension: a view of contiguous memory, else of a contiguous copy."""
 def real(input) -> Tensor:
     r"""The real part, a view; a real tensor itself."""
-def reciprocal(input, *, out=None) -> Tensor: ...
+def reciprocal(input, *, out=None) -> Tensor:
+    r"""`reciprocal` of each element of a tensor of any shape, as floats where it holds integers."""
 def reciprocal_(input) -> Tensor:
     r"""In-place form of `reciprocal`."""
-def relu(input, *, out=None) -> Tensor: ...
+def relu(input, *, out=None) -> Tensor:
+    r"""`relu` of each element of a tensor of any shape."""
 def relu_(input) -> Tensor:
     r"""In-place form of `relu`."""
-def remainder(input, other, *, out=None) -> Tensor: ...
+def remainder(input, other, *, out=None) -> Tensor:
+    r"""`remainder` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
     r"""Slices along `dim` whose p-norm exceeds maxnorm, scaled down to it. The shape stays."""
 def renorm_(input, p, dim, maxnorm) -> Tensor:
@@ -1060,13 +1144,16 @@ def roll(input, shifts, dims=None) -> Tensor:
     r"""Entries moved by `shifts` along `dims`, those that fall off the end coming in at the start; without dims, of the flattened tensor."""
 def rot90(input, k=1, dims=...) -> Tensor:
     r"""Rotated by k quarter turns in the plane of `dims`, from the first towards the second."""
-def round(input, *, decimals=0, out=None) -> Tensor: ...
-def round_(input, *, decimals=0) -> Tensor: ...
+def round(input, *, decimals=0, out=None) -> Tensor:
+    r"""`round` of each element of a tensor of any shape."""
+def round_(input, *, decimals=0) -> Tensor:
+    r"""In-place form of `round`."""
 def round_to(input, dtype, rounding='nearest', *, generator=None) -> Tensor:
     r"""`input` in another dtype, rounded as asked: [*] -> [*]. Gradients pass as through a cast."""
 def row_stack(tensors, *, out=None) -> Tensor:
     r"""cat along dimension 0; 1-d tensors become rows."""
-def rsqrt(input, *, out=None) -> Tensor: ...
+def rsqrt(input, *, out=None) -> Tensor:
+    r"""`rsqrt` of each element of a tensor of any shape, as floats where it holds integers."""
 def rsqrt_(input) -> Tensor:
     r"""In-place form of `rsqrt`."""
 def rsub(input, other, *, alpha=1) -> Tensor:
@@ -1103,24 +1190,31 @@ def set_num_interop_threads(n: _int) -> None:
     r"""Operators run one after another: there is no second pool to size."""
 def set_warn_always(b: _bool) -> None:
     r"""Kept for code that sets it: Python's warnings filters decide how often a warning is shown."""
-def sgn(input, *, out=None) -> Tensor: ...
+def sgn(input, *, out=None) -> Tensor:
+    r"""`sgn` of each element of a tensor of any shape."""
 def sgn_(input) -> Tensor:
     r"""In-place form of `sgn`."""
 short: DType
-def sigmoid(input, *, out=None) -> Tensor: ...
+def sigmoid(input, *, out=None) -> Tensor:
+    r"""`sigmoid` of each element of a tensor of any shape, as floats where it holds integers."""
 def sigmoid_(input) -> Tensor:
     r"""In-place form of `sigmoid`."""
-def sign(input, *, out=None) -> Tensor: ...
+def sign(input, *, out=None) -> Tensor:
+    r"""`sign` of each element of a tensor of any shape."""
 def sign_(input) -> Tensor:
     r"""In-place form of `sign`."""
-def signbit(input, *, out=None) -> Tensor: ...
-def sin(input, *, out=None) -> Tensor: ...
+def signbit(input, *, out=None) -> Tensor:
+    r"""`signbit` of each element of a tensor of any shape, as bool."""
+def sin(input, *, out=None) -> Tensor:
+    r"""`sin` of each element of a tensor of any shape, as floats where it holds integers."""
 def sin_(input) -> Tensor:
     r"""In-place form of `sin`."""
-def sinc(input, *, out=None) -> Tensor: ...
+def sinc(input, *, out=None) -> Tensor:
+    r"""`sinc` of each element of a tensor of any shape, as floats where it holds integers."""
 def sinc_(input) -> Tensor:
     r"""In-place form of `sinc`."""
-def sinh(input, *, out=None) -> Tensor: ...
+def sinh(input, *, out=None) -> Tensor:
+    r"""`sinh` of each element of a tensor of any shape, as floats where it holds integers."""
 def sinh_(input) -> Tensor:
     r"""In-place form of `sinh`."""
 def slice_copy(input, dim=0, start=None, end=None, step=1, *, out=None) -> Tensor:
@@ -1148,10 +1242,12 @@ def split_with_sizes_copy(input, split_sizes, dim=0, *, out=None) -> tuple[Tenso
     r"""`split_with_sizes`, with the result in memory of its own."""
 def spmm(input, mat2, *, out=None) -> Tensor:
     r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
-def sqrt(input, *, out=None) -> Tensor: ...
+def sqrt(input, *, out=None) -> Tensor:
+    r"""`sqrt` of each element of a tensor of any shape, as floats where it holds integers."""
 def sqrt_(input) -> Tensor:
     r"""In-place form of `sqrt`."""
-def square(input, *, out=None) -> Tensor: ...
+def square(input, *, out=None) -> Tensor:
+    r"""`square` of each element of a tensor of any shape."""
 def square_(input) -> Tensor:
     r"""In-place form of `square`."""
 def squeeze(input, dim=None, axis=None, *more) -> Tensor:
@@ -1169,8 +1265,10 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
 def stochastic_round(input, dtype, *, generator=None) -> Tensor:
     r"""`round_to(input, dtype, "stochastic")`: every element becomes one of its two neighbours in `dtype`, the nearer one more often, so that sums stay"""
 strided: StorageLayout
-def sub(input, other, *, alpha=1, out=None) -> Tensor: ...
-def subtract(input, other, *, alpha=1, out=None) -> Tensor: ...
+def sub(input, other, *, alpha=1, out=None) -> Tensor:
+    r"""`sub` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+def subtract(input, other, *, alpha=1, out=None) -> Tensor:
+    r"""`sub` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None) -> Tensor:
     r"""Sum of all elements, or along `dim` (an int or several). Integers and bool give int64 unless `dtype` says otherwise."""
 def svd(input, some=True, compute_uv=True, *, out=None) -> _svd:
@@ -1187,10 +1285,12 @@ def take(input, index, *, out=None) -> Tensor:
     r"""Elements at flat (row-major) positions; result of index's shape. Negative positions count from the end."""
 def take_along_dim(input, indices, dim=None, *, out=None) -> Tensor:
     r"""gather with input and indices broadcast against each other; without `dim` both are flattened. Negative indices count from the end."""
-def tan(input, *, out=None) -> Tensor: ...
+def tan(input, *, out=None) -> Tensor:
+    r"""`tan` of each element of a tensor of any shape, as floats where it holds integers."""
 def tan_(input) -> Tensor:
     r"""In-place form of `tan`."""
-def tanh(input, *, out=None) -> Tensor: ...
+def tanh(input, *, out=None) -> Tensor:
+    r"""`tanh` of each element of a tensor of any shape, as floats where it holds integers."""
 def tanh_(input) -> Tensor:
     r"""In-place form of `tanh`."""
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
@@ -1231,8 +1331,10 @@ def triu_(input, diagonal=0) -> Tensor:
     r"""In-place form of `triu`."""
 def triu_indices(row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
     r"""Coordinates of the upper triangle of a row × col matrix, [2, n]; `offset` as in triu."""
-def true_divide(input, other, *, out=None) -> Tensor: ...
-def trunc(input, *, out=None) -> Tensor: ...
+def true_divide(input, other, *, out=None) -> Tensor:
+    r"""`true_divide` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
+def trunc(input, *, out=None) -> Tensor:
+    r"""`trunc` of each element of a tensor of any shape."""
 def trunc_(input) -> Tensor:
     r"""In-place form of `trunc`."""
 def typename(obj: Any) -> _str:
@@ -1294,7 +1396,8 @@ def vstack(tensors, *, out=None) -> Tensor:
     r"""cat along dimension 0; 1-d tensors become rows."""
 def where(condition, input=None, other=None, *, out=None) -> Tensor:
     r"""Elements of `input` where `condition` holds, of `other` elsewhere; all broadcast. With a condition alone: the indices of its true elements, one tensor a dimension."""
-def xlogy(input, other, *, out=None) -> Tensor: ...
+def xlogy(input, other, *, out=None) -> Tensor:
+    r"""`xlogy` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
 def xlogy_(input: Tensor, other: Any) -> Tensor:
     r"""`input.xlogy_(other)`."""
 def zero_(input) -> Tensor:

@@ -153,20 +153,26 @@ class Tensor:
         r"""A last dimension of size 2 as complex numbers, in the same memory. [.., 2] -> [..]"""
     def _view_as_real(self) -> Any:
         r"""Real and imaginary parts in a last dimension of size 2, in the same memory. [..] -> [.., 2]. Raises RuntimeError for a real tensor."""
-    def abs(self) -> Tensor: ...
+    def abs(self) -> Tensor:
+        r"""`abs` of each element of a tensor of any shape."""
     def abs_(self) -> Tensor:
         r"""In-place form of `abs`."""
-    def absolute(self) -> Tensor: ...
+    def absolute(self) -> Tensor:
+        r"""`abs` of each element of a tensor of any shape."""
     def absolute_(self) -> Tensor:
         r"""In-place form of `abs`."""
-    def acos(self) -> Tensor: ...
+    def acos(self) -> Tensor:
+        r"""`acos` of each element of a tensor of any shape, as floats where it holds integers."""
     def acos_(self) -> Tensor:
         r"""In-place form of `acos`."""
-    def acosh(self) -> Tensor: ...
+    def acosh(self) -> Tensor:
+        r"""`acosh` of each element of a tensor of any shape, as floats where it holds integers."""
     def acosh_(self) -> Tensor:
         r"""In-place form of `acosh`."""
-    def add(self, other, *, alpha=1) -> Tensor: ...
-    def add_(self, other, *, alpha=1) -> Tensor: ...
+    def add(self, other, *, alpha=1) -> Tensor:
+        r"""`add` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def add_(self, other, *, alpha=1) -> Tensor:
+        r"""In-place form of `add`."""
     def addbmm(self, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
         r"""beta * input + alpha * sum over the batch of batch1 @ batch2: [m, n], [b, m, k], [b, k, n] -> [m, n]."""
     def addbmm_(self, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
@@ -203,30 +209,38 @@ class Tensor:
         r"""The smallest element along `dim` (an int or several; empty: all). Equal ones share the gradient."""
     def aminmax(self, *, dim=None, keepdim=False) -> _aminmax:
         r"""(smallest, largest) of all elements, or along `dim`, as a named tuple (min, max)."""
-    def angle(self) -> Tensor: ...
+    def angle(self) -> Tensor:
+        r"""`angle` of each element of a tensor of any shape, as floats where it holds integers."""
     def any(self, dim=None, keepdim=False) -> Tensor:
         r"""Whether any element is non-zero (NaN counts), in all or along `dim`."""
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
         r"""Every element replaced by callable(element), one Python call each: slow, for what no operator does."""
-    def arccos(self) -> Tensor: ...
+    def arccos(self) -> Tensor:
+        r"""`acos` of each element of a tensor of any shape, as floats where it holds integers."""
     def arccos_(self) -> Tensor:
         r"""In-place form of `acos`."""
-    def arccosh(self) -> Tensor: ...
+    def arccosh(self) -> Tensor:
+        r"""`acosh` of each element of a tensor of any shape, as floats where it holds integers."""
     def arccosh_(self) -> Tensor:
         r"""In-place form of `acosh`."""
-    def arcsin(self) -> Tensor: ...
+    def arcsin(self) -> Tensor:
+        r"""`asin` of each element of a tensor of any shape, as floats where it holds integers."""
     def arcsin_(self) -> Tensor:
         r"""In-place form of `asin`."""
-    def arcsinh(self) -> Tensor: ...
+    def arcsinh(self) -> Tensor:
+        r"""`asinh` of each element of a tensor of any shape, as floats where it holds integers."""
     def arcsinh_(self) -> Tensor:
         r"""In-place form of `asinh`."""
-    def arctan(self) -> Tensor: ...
-    def arctan2(self, other) -> Tensor: ...
+    def arctan(self) -> Tensor:
+        r"""`atan` of each element of a tensor of any shape, as floats where it holds integers."""
+    def arctan2(self, other) -> Tensor:
+        r"""`atan2` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
     def arctan2_(self, other) -> Tensor:
         r"""In-place form of `atan2`."""
     def arctan_(self) -> Tensor:
         r"""In-place form of `atan`."""
-    def arctanh(self) -> Tensor: ...
+    def arctanh(self) -> Tensor:
+        r"""`atanh` of each element of a tensor of any shape, as floats where it holds integers."""
     def arctanh_(self) -> Tensor:
         r"""In-place form of `atanh`."""
     def argmax(self, dim=None, keepdim=False) -> Tensor:
@@ -245,19 +259,24 @@ class Tensor:
         r"""input with the window of `as_strided` replaced by `src`."""
     def as_subclass(self, cls: _type) -> Any:
         r"""The same memory as an instance of `cls`, with history: a view of this tensor."""
-    def asin(self) -> Tensor: ...
+    def asin(self) -> Tensor:
+        r"""`asin` of each element of a tensor of any shape, as floats where it holds integers."""
     def asin_(self) -> Tensor:
         r"""In-place form of `asin`."""
-    def asinh(self) -> Tensor: ...
+    def asinh(self) -> Tensor:
+        r"""`asinh` of each element of a tensor of any shape, as floats where it holds integers."""
     def asinh_(self) -> Tensor:
         r"""In-place form of `asinh`."""
-    def atan(self) -> Tensor: ...
-    def atan2(self, other) -> Tensor: ...
+    def atan(self) -> Tensor:
+        r"""`atan` of each element of a tensor of any shape, as floats where it holds integers."""
+    def atan2(self, other) -> Tensor:
+        r"""`atan2` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
     def atan2_(self, other) -> Tensor:
         r"""In-place form of `atan2`."""
     def atan_(self) -> Tensor:
         r"""In-place form of `atan`."""
-    def atanh(self) -> Tensor: ...
+    def atanh(self) -> Tensor:
+        r"""`atanh` of each element of a tensor of any shape, as floats where it holds integers."""
     def atanh_(self) -> Tensor:
         r"""In-place form of `atanh`."""
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
@@ -274,22 +293,28 @@ class Tensor:
         r"""`x.to(torch.bfloat16)`."""
     def bincount(self, weights=None, minlength=0) -> Tensor:
         r"""How often each of 0, 1, 2, … occurs in a 1-d tensor of non-negative ints, at least `minlength` numbers; or the sums of `weights`."""
-    def bitwise_and(self, other) -> Tensor: ...
+    def bitwise_and(self, other) -> Tensor:
+        r"""`bitwise_and` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def bitwise_and_(self, other) -> Tensor:
         r"""In-place form of `bitwise_and`."""
-    def bitwise_left_shift(self, other) -> Tensor: ...
+    def bitwise_left_shift(self, other) -> Tensor:
+        r"""`bitwise_left_shift` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def bitwise_left_shift_(self, other) -> Tensor:
         r"""In-place form of `bitwise_left_shift`."""
-    def bitwise_not(self) -> Tensor: ...
+    def bitwise_not(self) -> Tensor:
+        r"""`bitwise_not` of each element of a tensor of any shape."""
     def bitwise_not_(self) -> Tensor:
         r"""In-place form of `bitwise_not`."""
-    def bitwise_or(self, other) -> Tensor: ...
+    def bitwise_or(self, other) -> Tensor:
+        r"""`bitwise_or` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def bitwise_or_(self, other) -> Tensor:
         r"""In-place form of `bitwise_or`."""
-    def bitwise_right_shift(self, other) -> Tensor: ...
+    def bitwise_right_shift(self, other) -> Tensor:
+        r"""`bitwise_right_shift` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def bitwise_right_shift_(self, other) -> Tensor:
         r"""In-place form of `bitwise_right_shift`."""
-    def bitwise_xor(self, other) -> Tensor: ...
+    def bitwise_xor(self, other) -> Tensor:
+        r"""`bitwise_xor` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def bitwise_xor_(self, other) -> Tensor:
         r"""In-place form of `bitwise_xor`."""
     def bmm(self, mat2) -> Tensor:
@@ -304,7 +329,8 @@ class Tensor:
         r"""Fills with Cauchy numbers."""
     def cdouble(self, memory_format=None) -> Tensor:
         r"""`x.to(torch.complex128)`."""
-    def ceil(self) -> Tensor: ...
+    def ceil(self) -> Tensor:
+        r"""`ceil` of each element of a tensor of any shape."""
     def ceil_(self) -> Tensor:
         r"""In-place form of `ceil`."""
     def cfloat(self, memory_format=None) -> Tensor:
@@ -349,15 +375,18 @@ class Tensor:
         r"""Itself if its elements lie in row-major order (or in `memory_format`), else a copy that does."""
     def copy_(self, src, non_blocking=False) -> Tensor:
         r"""Writes the values of `src`, broadcast and converted, into this tensor, and returns it."""
-    def copysign(self, other) -> Tensor: ...
+    def copysign(self, other) -> Tensor:
+        r"""`copysign` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
     def copysign_(self, other) -> Tensor:
         r"""In-place form of `copysign`."""
     def corrcoef(self) -> Tensor:
         r"""Pearson's correlation coefficients of variables (rows) over observations (columns), their parts within [-1, 1]: [v, n] -> [v, v], [n] -> []."""
-    def cos(self) -> Tensor: ...
+    def cos(self) -> Tensor:
+        r"""`cos` of each element of a tensor of any shape, as floats where it holds integers."""
     def cos_(self) -> Tensor:
         r"""In-place form of `cos`."""
-    def cosh(self) -> Tensor: ...
+    def cosh(self) -> Tensor:
+        r"""`cosh` of each element of a tensor of any shape, as floats where it holds integers."""
     def cosh_(self) -> Tensor:
         r"""In-place form of `cosh`."""
     def count_nonzero(self, dim=None) -> Tensor:
@@ -385,7 +414,8 @@ class Tensor:
     data: Tensor
     def data_ptr(self) -> _int:
         r"""Address of element [0, …, 0] (of the byte that it begins in); 0 for an empty or meta tensor."""
-    def deg2rad(self) -> Tensor: ...
+    def deg2rad(self) -> Tensor:
+        r"""`deg2rad` of each element of a tensor of any shape, as floats where it holds integers."""
     def deg2rad_(self) -> Tensor:
         r"""In-place form of `deg2rad`."""
     def dequantize(self, dtype=None) -> Tensor:
@@ -410,7 +440,8 @@ class Tensor:
         r"""input with a diagonal (as in `diagonal`) replaced by `src`."""
     def diff(self, n=1, dim=-1, prepend=None, append=None) -> Tensor:
         r"""Differences of neighbours along `dim`, n times; prepend and append are joined to the input first."""
-    def digamma(self) -> Tensor: ...
+    def digamma(self) -> Tensor:
+        r"""`digamma` of each element of a tensor of any shape, as floats where it holds integers."""
     def digamma_(self) -> Tensor:
         r"""In-place form of `digamma`."""
     def dim(self) -> _int: ...
@@ -436,22 +467,28 @@ class Tensor:
     def dtype(self) -> DType: ...
     def element_size(self) -> _int:
         r"""Bytes of one element."""
-    def eq(self, other) -> Tensor: ...
+    def eq(self, other) -> Tensor:
+        r"""`eq` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def eq_(self, other) -> Tensor:
         r"""In-place form of `eq`."""
     def equal(self, other) -> _bool:
         r"""Whether two tensors have the same shape and elements."""
-    def erf(self) -> Tensor: ...
+    def erf(self) -> Tensor:
+        r"""`erf` of each element of a tensor of any shape, as floats where it holds integers."""
     def erf_(self) -> Tensor:
         r"""In-place form of `erf`."""
-    def erfc(self) -> Tensor: ...
+    def erfc(self) -> Tensor:
+        r"""`erfc` of each element of a tensor of any shape, as floats where it holds integers."""
     def erfc_(self) -> Tensor:
         r"""In-place form of `erfc`."""
-    def erfinv(self) -> Tensor: ...
+    def erfinv(self) -> Tensor:
+        r"""`erfinv` of each element of a tensor of any shape, as floats where it holds integers."""
     def erfinv_(self) -> Tensor:
         r"""In-place form of `erfinv`."""
-    def exp(self) -> Tensor: ...
-    def exp2(self) -> Tensor: ...
+    def exp(self) -> Tensor:
+        r"""`exp` of each element of a tensor of any shape, as floats where it holds integers."""
+    def exp2(self) -> Tensor:
+        r"""`exp2` of each element of a tensor of any shape, as floats where it holds integers."""
     def exp2_(self) -> Tensor:
         r"""In-place form of `exp2`."""
     def exp_(self) -> Tensor:
@@ -460,10 +497,12 @@ class Tensor:
         r"""Broadcast to a shape without a copy (-1 keeps a size): expanded dimensions get stride 0."""
     def expand_as(self, other) -> Tensor:
         r"""`input.expand(other.shape)`."""
-    def expit(self) -> Tensor: ...
+    def expit(self) -> Tensor:
+        r"""`sigmoid` of each element of a tensor of any shape, as floats where it holds integers."""
     def expit_(self) -> Tensor:
         r"""In-place form of `sigmoid`."""
-    def expm1(self) -> Tensor: ...
+    def expm1(self) -> Tensor:
+        r"""`expm1` of each element of a tensor of any shape, as floats where it holds integers."""
     def expm1_(self) -> Tensor:
         r"""In-place form of `expm1`."""
     def exponential_(self, lambd=..., *, generator=None) -> Tensor:
@@ -472,7 +511,8 @@ class Tensor:
         r"""Every element set to `value`: a number or a 0-d tensor."""
     def fill_diagonal_(self, fill_value, wrap=False) -> Tensor:
         r"""Writes a number along the main diagonal, in place; with `wrap`, a tall matrix's diagonal starts anew below. [n, m, …]"""
-    def fix(self) -> Tensor: ...
+    def fix(self) -> Tensor:
+        r"""`trunc` of each element of a tensor of any shape."""
     def fix_(self) -> Tensor:
         r"""In-place form of `trunc`."""
     def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
@@ -489,16 +529,24 @@ class Tensor:
         r"""input ** exponent, computed in float64 (complex128 where one of them is complex); either may be a number."""
     def float_power_(self, exponent) -> Tensor:
         r"""In-place form of `float_power`: for float64 tensors."""
-    def floor(self) -> Tensor: ...
+    def floor(self) -> Tensor:
+        r"""`floor` of each element of a tensor of any shape."""
     def floor_(self) -> Tensor:
         r"""In-place form of `floor`."""
-    def floor_divide(self, other) -> Tensor: ...
-    def floor_divide_(self, other) -> Tensor: ...
-    def fmax(self, other) -> Tensor: ...
-    def fmin(self, other) -> Tensor: ...
-    def fmod(self, other) -> Tensor: ...
-    def fmod_(self, other) -> Tensor: ...
-    def frac(self) -> Tensor: ...
+    def floor_divide(self, other) -> Tensor:
+        r"""`floor_divide` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def floor_divide_(self, other) -> Tensor:
+        r"""In-place form of `floor_divide`."""
+    def fmax(self, other) -> Tensor:
+        r"""`fmax` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def fmin(self, other) -> Tensor:
+        r"""`fmin` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def fmod(self, other) -> Tensor:
+        r"""`fmod` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def fmod_(self, other) -> Tensor:
+        r"""In-place form of `fmod`."""
+    def frac(self) -> Tensor:
+        r"""`frac` of each element of a tensor of any shape."""
     def frac_(self) -> Tensor:
         r"""In-place form of `frac`."""
     def frexp(self) -> _frexp:
@@ -509,7 +557,8 @@ class Tensor:
         r"""The greatest common divisor of two integers, not negative."""
     def gcd_(self, other) -> Tensor:
         r"""In-place form of `gcd`."""
-    def ge(self, other) -> Tensor: ...
+    def ge(self, other) -> Tensor:
+        r"""`ge` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def ge_(self, other) -> Tensor:
         r"""In-place form of `ge`."""
     def geometric_(self, p, *, generator=None) -> Tensor:
@@ -523,21 +572,26 @@ class Tensor:
     @property
     def grad_fn(self) -> Any:
         r"""The node that made this tensor; None for a leaf."""
-    def greater(self, other) -> Tensor: ...
+    def greater(self, other) -> Tensor:
+        r"""`gt` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def greater_(self, other) -> Tensor:
         r"""In-place form of `gt`."""
-    def greater_equal(self, other) -> Tensor: ...
+    def greater_equal(self, other) -> Tensor:
+        r"""`ge` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def greater_equal_(self, other) -> Tensor:
         r"""In-place form of `ge`."""
-    def gt(self, other) -> Tensor: ...
+    def gt(self, other) -> Tensor:
+        r"""`gt` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def gt_(self, other) -> Tensor:
         r"""In-place form of `gt`."""
     def half(self, memory_format=None) -> Tensor:
         r"""`x.to(torch.float16)`."""
     def hash_tensor(self, dim=..., *, keepdim=False, mode=0) -> Tensor:
         r"""The exclusive or of the elements' 64-bit patterns along `dim` (all by default), as uint64: integers extended, floats as float64."""
-    def heaviside(self, values, **kwargs) -> Tensor: ...
-    def heaviside_(self, values, **kwargs) -> Tensor: ...
+    def heaviside(self, values, **kwargs) -> Tensor:
+        r"""`heaviside` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def heaviside_(self, values, **kwargs) -> Tensor:
+        r"""In-place form of `heaviside`."""
     def histc(self, bins=100, min=0, max=0) -> Tensor:
         r"""Counts of input's elements in `bins` equal bins between min and max (both 0: the data's), in input's dtype; others are not counted. [*] -> [bins]"""
     def histogram(self, bins, *, range=None, weight=None, density=False) -> _histogram:
@@ -546,7 +600,8 @@ class Tensor:
         r"""(hist, bin_edges) of points: [*, d] -> [bins of dimension 1, …, bins of dimension d]. bins: a number for all dimensions, one each, or the edges of each."""
     def hsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
         r"""tensor_split along dimension 1 (0 for 1-d); a number of sections must divide it."""
-    def hypot(self, other) -> Tensor: ...
+    def hypot(self, other) -> Tensor:
+        r"""`hypot` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def hypot_(self, other) -> Tensor:
         r"""In-place form of `hypot`."""
     def i0(self) -> Tensor:
@@ -634,11 +689,16 @@ class Tensor:
     is_xpu: _bool
     def isclose(self, other, rtol=..., atol=..., equal_nan=False) -> Tensor:
         r"""Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, and NaNs with `equal_nan`."""
-    def isfinite(self) -> Tensor: ...
-    def isinf(self) -> Tensor: ...
-    def isnan(self) -> Tensor: ...
-    def isneginf(self) -> Tensor: ...
-    def isposinf(self) -> Tensor: ...
+    def isfinite(self) -> Tensor:
+        r"""`isfinite` of each element of a tensor of any shape, as bool."""
+    def isinf(self) -> Tensor:
+        r"""`isinf` of each element of a tensor of any shape, as bool."""
+    def isnan(self) -> Tensor:
+        r"""`isnan` of each element of a tensor of any shape, as bool."""
+    def isneginf(self) -> Tensor:
+        r"""`isneginf` of each element of a tensor of any shape, as bool."""
+    def isposinf(self) -> Tensor:
+        r"""`isposinf` of each element of a tensor of any shape, as bool."""
     def isreal(self) -> Tensor:
         r"""Whether each element has no imaginary part: true everywhere, for a real tensor."""
     def istft(self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False) -> Tensor:
@@ -662,30 +722,38 @@ class Tensor:
         r"""input * 2**other."""
     def ldexp_(self, other) -> Tensor:
         r"""In-place form of `ldexp`."""
-    def le(self, other) -> Tensor: ...
+    def le(self, other) -> Tensor:
+        r"""`le` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def le_(self, other) -> Tensor:
         r"""In-place form of `le`."""
     def lerp(self, end, weight) -> Tensor:
         r"""input + weight * (end - input); weight a number or a tensor. RuntimeError where the tensors' dtypes differ."""
     def lerp_(self, end, weight) -> Tensor:
         r"""In-place form of `lerp`."""
-    def less(self, other) -> Tensor: ...
+    def less(self, other) -> Tensor:
+        r"""`lt` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def less_(self, other) -> Tensor:
         r"""In-place form of `lt`."""
-    def less_equal(self, other) -> Tensor: ...
+    def less_equal(self, other) -> Tensor:
+        r"""`le` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def less_equal_(self, other) -> Tensor:
         r"""In-place form of `le`."""
-    def lgamma(self) -> Tensor: ...
+    def lgamma(self) -> Tensor:
+        r"""`lgamma` of each element of a tensor of any shape, as floats where it holds integers."""
     def lgamma_(self) -> Tensor:
         r"""In-place form of `lgamma`."""
-    def log(self) -> Tensor: ...
-    def log10(self) -> Tensor: ...
+    def log(self) -> Tensor:
+        r"""`log` of each element of a tensor of any shape, as floats where it holds integers."""
+    def log10(self) -> Tensor:
+        r"""`log10` of each element of a tensor of any shape, as floats where it holds integers."""
     def log10_(self) -> Tensor:
         r"""In-place form of `log10`."""
-    def log1p(self) -> Tensor: ...
+    def log1p(self) -> Tensor:
+        r"""`log1p` of each element of a tensor of any shape, as floats where it holds integers."""
     def log1p_(self) -> Tensor:
         r"""In-place form of `log1p`."""
-    def log2(self) -> Tensor: ...
+    def log2(self) -> Tensor:
+        r"""`log2` of each element of a tensor of any shape, as floats where it holds integers."""
     def log2_(self) -> Tensor:
         r"""In-place form of `log2`."""
     def log_(self) -> Tensor:
@@ -694,22 +762,28 @@ class Tensor:
         r"""Fills with exp of normal numbers of the given mean and standard deviation."""
     def log_softmax(self, dim, dtype=None) -> Tensor:
         r"""x - log(sum(exp(x))) along `dim`, without overflow."""
-    def logaddexp(self, other) -> Tensor: ...
-    def logaddexp2(self, other) -> Tensor: ...
+    def logaddexp(self, other) -> Tensor:
+        r"""`logaddexp` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
+    def logaddexp2(self, other) -> Tensor:
+        r"""`logaddexp2` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
     def logcumsumexp(self, dim) -> Tensor:
         r"""log of the running sum of exp(x) along `dim`, without overflow."""
     def logdet(self) -> Tensor:
         r"""Logarithms of the determinants: [*, n, n] -> [*]. -inf for a singular matrix, NaN where a real determinant is negative."""
-    def logical_and(self, other) -> Tensor: ...
+    def logical_and(self, other) -> Tensor:
+        r"""`logical_and` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def logical_and_(self, other) -> Tensor:
         r"""In-place form of `logical_and`."""
-    def logical_not(self) -> Tensor: ...
+    def logical_not(self) -> Tensor:
+        r"""`logical_not` of each element of a tensor of any shape, as bool."""
     def logical_not_(self) -> Tensor:
         r"""In-place form of `logical_not`."""
-    def logical_or(self, other) -> Tensor: ...
+    def logical_or(self, other) -> Tensor:
+        r"""`logical_or` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def logical_or_(self, other) -> Tensor:
         r"""In-place form of `logical_or`."""
-    def logical_xor(self, other) -> Tensor: ...
+    def logical_xor(self, other) -> Tensor:
+        r"""`logical_xor` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def logical_xor_(self, other) -> Tensor:
         r"""In-place form of `logical_xor`."""
     def logit(self, eps=None) -> Tensor:
@@ -720,7 +794,8 @@ class Tensor:
         r"""log(sum(exp(x))) along `dim` (an int or several), without overflow."""
     def long(self, memory_format=None) -> Tensor:
         r"""`x.to(torch.int64)`."""
-    def lt(self, other) -> Tensor: ...
+    def lt(self, other) -> Tensor:
+        r"""`lt` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def lt_(self, other) -> Tensor:
         r"""In-place form of `lt`."""
     def lu(self, pivot=True, get_infos=False) -> tuple[Tensor, ...]:
@@ -762,7 +837,8 @@ class Tensor:
     @overload
     def max(self, other: Tensor) -> Tensor:
         r"""The maximum: of all elements; along `dim` as a named tuple (values, indices); or, given a second tensor, elementwise. NaN wins."""
-    def maximum(self, other) -> Tensor: ...
+    def maximum(self, other) -> Tensor:
+        r"""`maximum` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def mean(self, dim=None, keepdim=False, *, dtype=None) -> Tensor:
         r"""Arithmetic mean of all elements, or along `dim`. Raises RuntimeError for integers without a floating `dtype`."""
     @overload
@@ -780,7 +856,8 @@ class Tensor:
     @overload
     def min(self, other: Tensor) -> Tensor:
         r"""The minimum: of all elements; along `dim` as a named tuple (values, indices); or, given a second tensor, elementwise. NaN wins."""
-    def minimum(self, other) -> Tensor: ...
+    def minimum(self, other) -> Tensor:
+        r"""`minimum` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def mm(self, mat2) -> Tensor:
         r"""Product of two matrices [m, k] @ [k, n] -> [m, n]; nothing broadcasts."""
     def mode(self, dim=-1, keepdim=False) -> _mode:
@@ -791,12 +868,14 @@ class Tensor:
         r"""Dimensions `source` moved to the positions `destination`; the others keep their order."""
     def msort(self) -> Tensor:
         r"""The values of `sort` along dimension 0."""
-    def mul(self, other) -> Tensor: ...
+    def mul(self, other) -> Tensor:
+        r"""`mul` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def mul_(self, other) -> Tensor:
         r"""In-place form of `mul`."""
     def multinomial(self, num_samples, replacement=False, *, generator=None) -> Tensor:
         r"""Indices drawn with the probabilities that the rows of input [columns] or [rows, columns] give (not necessarily summing to 1): int64 [..., num_samples]."""
-    def multiply(self, other) -> Tensor: ...
+    def multiply(self, other) -> Tensor:
+        r"""`mul` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
     def multiply_(self, other) -> Tensor:
         r"""In-place form of `mul`."""
     def mv(self, vec) -> Tensor:
@@ -834,13 +913,16 @@ class Tensor:
     @property
     def ndim(self) -> _int: ...
     def ndimension(self) -> _int: ...
-    def ne(self, other) -> Tensor: ...
+    def ne(self, other) -> Tensor:
+        r"""`ne` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def ne_(self, other) -> Tensor:
         r"""In-place form of `ne`."""
-    def neg(self) -> Tensor: ...
+    def neg(self) -> Tensor:
+        r"""`neg` of each element of a tensor of any shape."""
     def neg_(self) -> Tensor:
         r"""In-place form of `neg`."""
-    def negative(self) -> Tensor: ...
+    def negative(self) -> Tensor:
+        r"""`neg` of each element of a tensor of any shape."""
     def negative_(self) -> Tensor:
         r"""In-place form of `neg`."""
     def nelement(self) -> _int:
@@ -871,7 +953,8 @@ class Tensor:
         r"""The norm of all elements as one vector, or along `dim`: p a number, or "fro" (2)."""
     def normal_(self, mean=..., std=..., *, generator=None) -> Tensor:
         r"""Fills with normal numbers of the given mean and standard deviation."""
-    def not_equal(self, other) -> Tensor: ...
+    def not_equal(self, other) -> Tensor:
+        r"""`ne` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote; the result is bool."""
     def not_equal_(self, other) -> Tensor:
         r"""In-place form of `ne`."""
     def numel(self) -> _int:
@@ -899,8 +982,10 @@ class Tensor:
         r"""In-place form of `polygamma`."""
     def positive(self) -> Tensor:
         r"""The input itself, as +x is. Raises RuntimeError for bool."""
-    def pow(self, exponent) -> Tensor: ...
-    def pow_(self, exponent) -> Tensor: ...
+    def pow(self, exponent) -> Tensor:
+        r"""`pow` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def pow_(self, exponent) -> Tensor:
+        r"""In-place form of `pow`."""
     def prelu(self, weight) -> Tensor:
         r"""x where positive, weight * x elsewhere; weight: one number a channel (dimension 1), or one in all."""
     def prod(self, dim=None, keepdim=False, *, dtype=None) -> Tensor:
@@ -915,7 +1000,8 @@ class Tensor:
         r"""The q-quantiles (q in [0, 1], a number or 1-d) of all elements or along `dim`. [q, ..] for 1-d q."""
     def quantize(self, format, *, scale_rule=None, group=128, scale='float16', zero_point=False, tensor_scale=None, pad=False) -> Tensor:
         r"""`input` [*, n] in blocks of low-precision elements along its last dimension, rounded to nearest even. No gradient flows through it."""
-    def rad2deg(self) -> Tensor: ...
+    def rad2deg(self) -> Tensor:
+        r"""`rad2deg` of each element of a tensor of any shape, as floats where it holds integers."""
     def rad2deg_(self) -> Tensor:
         r"""In-place form of `rad2deg`."""
     def random_(self, *args, generator=None, **bounds) -> Tensor:
@@ -925,18 +1011,22 @@ class Tensor:
     @property
     def real(self) -> Tensor:
         r"""The real part, a view; a real tensor itself."""
-    def reciprocal(self) -> Tensor: ...
+    def reciprocal(self) -> Tensor:
+        r"""`reciprocal` of each element of a tensor of any shape, as floats where it holds integers."""
     def reciprocal_(self) -> Tensor:
         r"""In-place form of `reciprocal`."""
     def register_hook(self, hook: Callable) -> Any:
         r"""`hook(grad)` runs when this tensor's gradient is known; a tensor it returns takes the gradient's place."""
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
         r"""`hook(tensor)` runs after this leaf's `.grad` was added to."""
-    def relu(self) -> Tensor: ...
+    def relu(self) -> Tensor:
+        r"""`relu` of each element of a tensor of any shape."""
     def relu_(self) -> Tensor:
         r"""In-place form of `relu`."""
-    def remainder(self, other) -> Tensor: ...
-    def remainder_(self, other) -> Tensor: ...
+    def remainder(self, other) -> Tensor:
+        r"""`remainder` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def remainder_(self, other) -> Tensor:
+        r"""In-place form of `remainder`."""
     def renorm(self, p, dim, maxnorm) -> Tensor:
         r"""Slices along `dim` whose p-norm exceeds maxnorm, scaled down to it. The shape stays."""
     def renorm_(self, p, dim, maxnorm) -> Tensor:
@@ -973,9 +1063,12 @@ class Tensor:
         r"""Entries moved by `shifts` along `dims`, those that fall off the end coming in at the start; without dims, of the flattened tensor."""
     def rot90(self, k=1, dims=...) -> Tensor:
         r"""Rotated by k quarter turns in the plane of `dims`, from the first towards the second."""
-    def round(self, *, decimals=0) -> Tensor: ...
-    def round_(self, *, decimals=0) -> Tensor: ...
-    def rsqrt(self) -> Tensor: ...
+    def round(self, *, decimals=0) -> Tensor:
+        r"""`round` of each element of a tensor of any shape."""
+    def round_(self, *, decimals=0) -> Tensor:
+        r"""In-place form of `round`."""
+    def rsqrt(self) -> Tensor:
+        r"""`rsqrt` of each element of a tensor of any shape, as floats where it holds integers."""
     def rsqrt_(self) -> Tensor:
         r"""In-place form of `rsqrt`."""
     def rsub(self, other, *, alpha=1) -> Tensor:
@@ -998,7 +1091,8 @@ class Tensor:
         r"""input with entry `index` of dimension `dim` replaced by `src`."""
     def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
         r"""This tensor becomes a window of another's memory (a tensor or a storage); without a source, empty."""
-    def sgn(self) -> Tensor: ...
+    def sgn(self) -> Tensor:
+        r"""`sgn` of each element of a tensor of any shape."""
     def sgn_(self) -> Tensor:
         r"""In-place form of `sgn`."""
     @property
@@ -1008,20 +1102,26 @@ class Tensor:
         r"""Moves the tensor's storage into memory that this process shares with those it forks from now on: writes on either side are seen on the other."""
     def short(self, memory_format=None) -> Tensor:
         r"""`x.to(torch.int16)`."""
-    def sigmoid(self) -> Tensor: ...
+    def sigmoid(self) -> Tensor:
+        r"""`sigmoid` of each element of a tensor of any shape, as floats where it holds integers."""
     def sigmoid_(self) -> Tensor:
         r"""In-place form of `sigmoid`."""
-    def sign(self) -> Tensor: ...
+    def sign(self) -> Tensor:
+        r"""`sign` of each element of a tensor of any shape."""
     def sign_(self) -> Tensor:
         r"""In-place form of `sign`."""
-    def signbit(self) -> Tensor: ...
-    def sin(self) -> Tensor: ...
+    def signbit(self) -> Tensor:
+        r"""`signbit` of each element of a tensor of any shape, as bool."""
+    def sin(self) -> Tensor:
+        r"""`sin` of each element of a tensor of any shape, as floats where it holds integers."""
     def sin_(self) -> Tensor:
         r"""In-place form of `sin`."""
-    def sinc(self) -> Tensor: ...
+    def sinc(self) -> Tensor:
+        r"""`sinc` of each element of a tensor of any shape, as floats where it holds integers."""
     def sinc_(self) -> Tensor:
         r"""In-place form of `sinc`."""
-    def sinh(self) -> Tensor: ...
+    def sinh(self) -> Tensor:
+        r"""`sinh` of each element of a tensor of any shape, as floats where it holds integers."""
     def sinh_(self) -> Tensor:
         r"""In-place form of `sinh`."""
     @overload
@@ -1040,10 +1140,12 @@ class Tensor:
         r"""Windows along `dim`: of `split_size` entries each (the last may be shorter), or of the given sizes, which must add up to the dimension."""
     def split_with_sizes(self, split_sizes, dim=0) -> tuple[Tensor, ...]:
         r"""Windows of the given sizes along `dim`."""
-    def sqrt(self) -> Tensor: ...
+    def sqrt(self) -> Tensor:
+        r"""`sqrt` of each element of a tensor of any shape, as floats where it holds integers."""
     def sqrt_(self) -> Tensor:
         r"""In-place form of `sqrt`."""
-    def square(self) -> Tensor: ...
+    def square(self) -> Tensor:
+        r"""`square` of each element of a tensor of any shape."""
     def square_(self) -> Tensor:
         r"""In-place form of `square`."""
     def squeeze(self, dim=None, axis=None, *more) -> Tensor:
@@ -1064,10 +1166,14 @@ class Tensor:
     def stride(self) -> tuple[_int, ...]: ...
     @overload
     def stride(self, dim: _int) -> _int: ...
-    def sub(self, other, *, alpha=1) -> Tensor: ...
-    def sub_(self, other, *, alpha=1) -> Tensor: ...
-    def subtract(self, other, *, alpha=1) -> Tensor: ...
-    def subtract_(self, other, *, alpha=1) -> Tensor: ...
+    def sub(self, other, *, alpha=1) -> Tensor:
+        r"""`sub` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def sub_(self, other, *, alpha=1) -> Tensor:
+        r"""In-place form of `sub`."""
+    def subtract(self, other, *, alpha=1) -> Tensor:
+        r"""`sub` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote."""
+    def subtract_(self, other, *, alpha=1) -> Tensor:
+        r"""In-place form of `sub`."""
     def sum(self, dim=None, keepdim=False, *, dtype=None) -> Tensor:
         r"""Sum of all elements, or along `dim` (an int or several). Integers and bool give int64 unless `dtype` says otherwise."""
     def sum_to_size(self, *sizes, size=None) -> Tensor:
@@ -1090,10 +1196,12 @@ class Tensor:
         r"""Elements at flat (row-major) positions; result of index's shape. Negative positions count from the end."""
     def take_along_dim(self, indices, dim=None) -> Tensor:
         r"""gather with input and indices broadcast against each other; without `dim` both are flattened. Negative indices count from the end."""
-    def tan(self) -> Tensor: ...
+    def tan(self) -> Tensor:
+        r"""`tan` of each element of a tensor of any shape, as floats where it holds integers."""
     def tan_(self) -> Tensor:
         r"""In-place form of `tan`."""
-    def tanh(self) -> Tensor: ...
+    def tanh(self) -> Tensor:
+        r"""`tanh` of each element of a tensor of any shape, as floats where it holds integers."""
     def tanh_(self) -> Tensor:
         r"""In-place form of `tanh`."""
     def tensor_split(self, indices_or_sections=None, dim=0, *, sections=None, indices=None) -> tuple[Tensor, ...]:
@@ -1130,10 +1238,12 @@ class Tensor:
         r"""Matrices with only the elements on and above diagonal number `diagonal` (0: the main one, above it positive) kept, others 0. [.., n, m]"""
     def triu_(self, diagonal=0) -> Tensor:
         r"""In-place form of `triu`."""
-    def true_divide(self, other) -> Tensor: ...
+    def true_divide(self, other) -> Tensor:
+        r"""`true_divide` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
     def true_divide_(self, other) -> Tensor:
         r"""In-place form of `true_divide`."""
-    def trunc(self) -> Tensor: ...
+    def trunc(self) -> Tensor:
+        r"""`trunc` of each element of a tensor of any shape."""
     def trunc_(self) -> Tensor:
         r"""In-place form of `trunc`."""
     def type(self, dtype=None, non_blocking=False) -> Any:
@@ -1178,7 +1288,8 @@ class Tensor:
         r"""tensor_split along dimension 0; a number of sections must divide it."""
     def where(self, condition, other) -> Any:
         r"""`x.where(condition, other)`: x where the condition holds."""
-    def xlogy(self, other) -> Tensor: ...
+    def xlogy(self, other) -> Tensor:
+        r"""`xlogy` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote, then to a floating one."""
     def xlogy_(self, other) -> Tensor:
         r"""In-place form of `xlogy`."""
     def zero_(self) -> Tensor:

@@ -49,7 +49,8 @@ def pointwise(
     op.complex_function = complex_function
     op.saves_result = saves_result
     op.rounds = arity == 2 and name not in ("mul", "true_divide")  # PyTorch multiplies and divides 16-bit tensors by numbers in float32
-    entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc or function.__doc__, module=__name__)
+    doc = doc or function.__doc__ or _described(name, arity, kind)
+    entry = Entry(name, aliases=aliases, namespace=namespace, pointwise=True, method=method, function=public, autocast=autocast, out=True, doc=doc, module=__name__)
     entry.flops = with_flops(op)
     entry.call = _unary(op, entry) if arity == 1 else _binary(op, entry) if arity == 2 else _nary(op, entry)
     entry.call.__name__ = entry.call.__qualname__ = name
@@ -59,6 +60,17 @@ def pointwise(
     if inplace:
         _inplace(op, entry)
     return op
+
+
+_RESULTS = {"float": (", as floats where it holds integers", ", then to a floating one"), "compare": (", as bool", "; the result is bool"), "bool": (", as bool", "; the result is bool")}
+
+
+def _described(name: str, arity: int, kind: str) -> str:
+    """The docstring of an operator that has none of its own."""
+    one, several = _RESULTS.get(kind, ("", ""))
+    if arity == 1:
+        return f"`{name}` of each element of a tensor of any shape{one}."
+    return f"`{name}` of the elements at each place of tensors or numbers: shapes broadcast, dtypes promote{several}.\n\nRaises RuntimeError for shapes that do not broadcast."
 
 
 def _node_name(name: str) -> str:

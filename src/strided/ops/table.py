@@ -313,6 +313,8 @@ def _grad_enabled() -> bool:
 def install_methods() -> None:
     """Puts every entry's method on Tensor. Called once, when all families are loaded."""
     for entry in TABLE.values():
+        if entry.call.__doc__ is None:  # a family put a form with options in the place of the plain one
+            entry.call.__doc__ = entry.doc
         if entry.method:
             for name in (entry.name, *entry.aliases):
                 setattr(Tensor, name, entry.call)
