@@ -121,6 +121,8 @@ def adaptive(kind, n, x, output_size):
 
 def steps(name, n, label, value):
     """A convolution's stride, padding or dilation as n ints, from one or from n. Raises TypeError for others than ints, RuntimeError for another number of them."""
+    if type(value) is int:  # most calls
+        return (value,) * n
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if any(isinstance(item, bool) or not hasattr(item, "__index__") for item in given):
         raise TypeError(f"{name}(): argument '{label}' must be tuple of ints, not {type(value).__name__}")
