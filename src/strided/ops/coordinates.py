@@ -65,7 +65,7 @@ class CoordinateTensor(Tensor):
     def __deepcopy__(self, memo):
         return memo.setdefault(id(self), _coordinates(self.to_dense()))
 
-    def __repr__(self, *, tensor_contents=None) -> str:
+    def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]
         notes = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
         if self.dtype not in (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_):
             notes.append(f"dtype={self.dtype}")

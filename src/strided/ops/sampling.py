@@ -60,7 +60,10 @@ def _taps(n: int, border: bool, align_corners: bool) -> list:
     positions, weights = [], []
     for d in range(n):
         place, size = E.param(d), E.param(n + d)
-        pixel = (place + 1) / 2 * (size - 1) if align_corners else (E.rounded((place + 1) * size) - 1) / 2
+        if n == 2:  # as nn.functional.grid_sample's `_pixel`
+            pixel = (place + 1) * ((size - 1) / 2) if align_corners else (place + 1) * (size / 2) - 0.5
+        else:
+            pixel = (place + 1) / 2 * (size - 1) if align_corners else (E.rounded((place + 1) * size) - 1) / 2
         pixel = E.rounded(pixel)
         if border:
             moved = E.clamp(pixel, 0, size - 1)

@@ -224,8 +224,11 @@ def affine_grid(theta, size, align_corners=None):
 
 
 def _axis(count, align_corners, like):
+    """Where an axis's elements lie, rounded as PyTorch rounds it: the identity's places are those of elements, where a sample's gradient depends on the last bit."""
+    if count <= 1:
+        return ops.zeros(count, dtype=like.dtype, device=like.device)
     places = ops.linspace(-1, 1, count, dtype=like.dtype, device=like.device)
-    return places if align_corners else places * ((count - 1) / count)
+    return places if align_corners else places * (count - 1) / count
 
 
 @entry(counts.grid_sample, autocast="float32")
@@ -261,7 +264,7 @@ def _sampled(input, grid, mode, padding_mode, align_corners):
         return sampling.sample(input, positions, weights).unflatten(2, grid.shape[1:-1])  # [N, C, Ho, Wo]
     taps = []  # for each dimension of the image: [(whole positions, weights)], each [N, Ho, Wo]
     for d, size in enumerate(input.shape[2:]):
-        pixel = _pixel(grid[..., n - 1 - d], size, align_corners)
+        pixel = _pixel(grid[..., n - 1 - d], size, align_corners, n)
         taps.append(_grid_taps(pixel, size, mode, padding_mode, align_corners))
     positions = ops.stack([ops.stack([place for place, _ in row]) for row in taps]).flatten(3)  # [n, T, N, P]
     weights = ops.stack([ops.stack([weight for _, weight in row]) for row in taps]).flatten(3)
@@ -297,7 +300,7 @@ def _places_gradient(g, input, grid, padding_mode, align_corners):
     batch, channels, *sizes = input.shape
     pixels, factors = [], []
     for k, size in enumerate(reversed(sizes)):  # x, y, z
-        pixel = _pixel(grid[..., k], size, align_corners)
+        pixel = _pixel(grid[..., k], size, align_corners, 3)
         pixels.append(_inside(pixel, size, padding_mode, align_corners).contiguous())
         factors.append(_slope(pixel, size, padding_mode, align_corners))
     result = ops.empty(3, *grid.shape[:-1], dtype=input.dtype, device=input.device)
@@ -321,8 +324,10 @@ def _slope(pixel, size, padding_mode, align_corners):
     return scale * sign * ((moved > 0) & (moved < size - 1)).to(pixel.dtype)
 
 
-def _pixel(place, size, align_corners):
-    """−1..1 → pixel positions."""
+def _pixel(place, size, align_corners, n):
+    """−1..1 → pixel positions, in an image of n dimensions: PyTorch's two kernels scale in another order, and where a place is that of a pixel the last bit decides the gradient."""
+    if n == 2:
+        return (place + 1) * ((size - 1) / 2) if align_corners else ops.add(place.new_full((), -0.5), place + 1, alpha=size / 2)  # rounded once
     return (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
 
 
