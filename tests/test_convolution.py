@@ -286,3 +286,17 @@ def test_an_average_pool_is_a_sum_of_neighbours():
     padded = F.pad(x, (1, 1, 1, 1))
     assert torch.allclose(out, padded.unfold(2, 3, 2).unfold(3, 3, 2).mean((-1, -2)))
     assert torch.autograd.gradcheck(lambda t: F.avg_pool2d(t, 3, 2, 1), x) and torch.autograd.gradgradcheck(lambda t: F.avg_pool2d(t, 2) ** 2, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weights_of_one_channel_and_a_large_window_on_several_threads(dtype):
+    """Neither the features nor the one channel can be shared out further."""
+    threads = torch.get_num_threads()
+    x, w = torch.ones(64, 1, 28, 28, dtype=dtype), torch.zeros(8, 1, 7, 7, dtype=dtype, requires_grad=True)
+    try:
+        for count in (2, 4):
+            torch.set_num_threads(count)
+            (grad,) = torch.autograd.grad(torch.nn.functional.conv2d(x, w).sum(), w)
+            assert grad.tolist() == torch.full_like(grad, 64 * 22 * 22).tolist()
+    finally:
+        torch.set_num_threads(threads)

@@ -215,10 +215,12 @@ def build_weight_gradient(dtype, weight, x, g, stride, before, dilation, groups:
     parts = native.parts_for(work, THREAD_GRAIN)
     some_features, some_channels = min(features, SOME), max(1, min(channels, SOME * channels // max(geometry.planes, 1)))
     while parts > 1 and groups * -(-features // some_features) * -(-channels // some_channels) < 2 * parts and max(some_features, some_channels * window) > 2 * SOME // 8:
-        if some_features > some_channels * window or some_channels == 1:
+        if some_channels > 1 and some_features <= some_channels * window:
+            some_channels = -(-some_channels // 2)
+        elif some_features > block.features:
             some_features = max(block.features, -(-some_features // 2))
         else:
-            some_channels = -(-some_channels // 2)
+            break  # one block of features and one channel, whose window is large
     items = groups * -(-features // some_features) * -(-channels // some_channels)
     parts = max(1, min(parts, items))
     planes = some_features + some_channels * geometry.planes // max(channels, 1)
