@@ -165,3 +165,9 @@ def test_the_other_operand_is_asked_in_place_too():
 def test_a_module_out_of_meta():
     with pytest.raises(NotImplementedError, match=r"^Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty\(\) instead of torch.nn.Module.to\(\)"):
         nn.Linear(2, 2, device="meta").to("cpu")
+
+
+@pytest.mark.parametrize("sections", [2**70, -(2**70)])
+def test_sections_that_64_bits_do_not_count(sections):
+    with pytest.raises(ValueError, match="Overflow when unpacking long"):
+        torch.tensor_split(a, sections)

@@ -1,6 +1,8 @@
 """Joining tensors into a fresh one (cat, stack and kin: row by row, or one strided copy a piece) and cutting one into windows (split, chunk, unbind and kin)."""
 from __future__ import annotations
 
+from itertools import accumulate
+
 from .. import dtypes, errors
 from ..autograd import backward, record, tracking
 from ..autograd.graph import record_view
@@ -404,7 +406,8 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         if where <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
         low, more = divmod(extent, where)
-        where = [low * k + min(k, more) for k in range(1, where)]  # the first `more` are longer by one
+        sizes = [low + 1] * more + [low] * (where - more)  # raises at once where there are more pieces than a list holds
+        where = list(accumulate(sizes))[:-1]
     return tuple(TABLE["slice"].call(input, dim, s, e) for s, e in zip([0, *where], [*where, extent]))
 
 
