@@ -219,6 +219,39 @@ def test_no_process_stays_behind(tmp_path, how):
     assert not [name for name in os.listdir("/dev/shm" if os.path.isdir("/dev/shm") else tmp_path) if name.startswith(f"strided_{process.pid}_")]
 
 
+HELD_UP = """
+import time
+import strided as torch
+from strided.data import DataLoader, Dataset, get_worker_info
+
+class OneWaits(Dataset):
+    def __len__(self): return 1000
+    def __getitem__(self, i):
+        if get_worker_info().id == 0: time.sleep(600)
+        return torch.zeros(200, 200)
+
+if __name__ == "__main__":
+    for x in DataLoader(OneWaits(), batch_size=4, num_workers=2, prefetch_factor=3):
+        pass
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="shared files have no folder of their own here")
+def test_an_interrupted_loader_leaves_no_batches(tmp_path):
+    """Batches of the other worker have come; the interrupt finds the loader waiting for its turn's, and its traceback holds the iterator to the end."""
+    script = tmp_path / "load.py"
+    script.write_text(HELD_UP)
+    process = subprocess.Popen([sys.executable, script], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    files = lambda: [name for name in os.listdir("/dev/shm") if name.startswith(f"strided_{process.pid}_")]
+    end = time.time() + 60
+    while len(files()) < 3 and time.time() < end:
+        time.sleep(0.02)
+    assert len(files()) == 3
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT and err.count("KeyboardInterrupt") == 1 and not files()
+
+
 # ---- what is refused --------------------------------------------------------------------------------------------
 
 

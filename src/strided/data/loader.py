@@ -3,6 +3,7 @@ import itertools
 import os
 import queue
 import threading
+import weakref
 
 from ..autograd.profiler import RUNNING, record_function
 from .collate import default_collate, default_convert
@@ -186,6 +187,19 @@ class _LocalIterator(_Iterator):
 _count = itertools.count()
 
 
+def _leave_nothing(owner, workers, prefix):
+    """Ends what an unclosed iterator left when the interpreter ends, as after Ctrl-C, whose traceback holds it: workers, and the files of batches under way."""
+    if owner != os.getpid():
+        return
+    from .transport import sweep
+
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join()
+    sweep(prefix)
+
+
 class _WorkersIterator(_Iterator):
     """Sends numbered index lists to workers in turn and yields their batches by number (or as they come)."""
 
@@ -202,6 +216,7 @@ class _WorkersIterator(_Iterator):
         self.results = context.Queue()
         self.results.cancel_join_thread()
         self.done = context.Event()
+        self.at_exit = weakref.finalize(self, _leave_nothing, self.owner, self.workers, self.prefix)
         for i in range(loader.num_workers):
             self._start(context, i)
         self._fill()
@@ -345,6 +360,7 @@ class _WorkersIterator(_Iterator):
         if self.closed or self.owner != os.getpid():
             return
         self.closed = True
+        self.at_exit.detach()
         from .transport import sweep
 
         self.done.set()
@@ -354,6 +370,7 @@ class _WorkersIterator(_Iterator):
             worker.join(timeout=CHECK_INTERVAL)
             if worker.is_alive():
                 worker.terminate()
+                worker.join()
         for q in (*self.queues, self.results):
             q.close()
         sweep(self.prefix)
