@@ -64,7 +64,8 @@ class StorageLayout:
 
 StorageLayout.__name__ = StorageLayout.__qualname__ = "layout"
 strided = StorageLayout("strided")
-sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(StorageLayout, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))  # to compare with: no memory lies so; what to_sparse() gives says sparse_coo
+# To compare with: no memory lies so. What to_sparse() gives says sparse_coo.
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(StorageLayout, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))
 
 
 def suggested(layout) -> MemoryFormat:
