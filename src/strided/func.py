@@ -5,7 +5,7 @@ Derivatives nest and follow autograd's graph. `vmap` calls the function once, wi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import ops, tree
@@ -47,22 +47,23 @@ def _outside(value: Any, made: list[Tensor]) -> Any:
     def released(t: Any) -> Any:
         if not isinstance(t, Tensor) or not t.requires_grad:
             return t
-        seen, stack = set(), [t.grad_fn]
         if t.grad_fn is None:
             return t.detach() if id(inside(t)) in own else t
-        while stack:
-            node = stack.pop()
-            if node is None or id(node) in seen:
-                continue
-            seen.add(id(node))
-            if isinstance(node, AccumulateGrad):
-                if id(node.variable) not in own:
-                    return t
-                continue
-            stack.extend(following for following, _ in node.next_functions)
-        return t.detach()
+        foreign = any(isinstance(node, AccumulateGrad) and id(node.variable) not in own for node in _history([t]))
+        return t if foreign else t.detach()
 
     return tree.map_leaves(released, value)
+
+
+def _history(outputs: Sequence[Tensor]) -> Iterator[Any]:
+    """The nodes that the outputs came from, each once."""
+    seen, stack = set(), [t.grad_fn for t in outputs]
+    while stack:
+        node = stack.pop()
+        if node is not None and id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            stack.extend(following for following, _ in node.next_functions)
 
 
 def _gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> list[Tensor]:
@@ -254,16 +255,7 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
 
 def _differentiable_twice(outputs: Sequence[Tensor]) -> bool:
     """Whether all of the outputs' history is made of this package's operators: what a user's Function does in its backward may be no part of a graph."""
-    seen, stack = set(), [t.grad_fn for t in outputs]
-    while stack:
-        node = stack.pop()
-        if node is None or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, BackwardCFunction):
-            return False
-        stack.extend(following for following, _ in node.next_functions)
-    return True
+    return not any(isinstance(node, BackwardCFunction) for node in _history(outputs))
 
 
 def _rows(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> list[list[Tensor]]:
